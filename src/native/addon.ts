@@ -141,7 +141,12 @@ export interface Addon {
 
   // ---- machine facts
   /** statfs f_type name ('ext4', 'tmpfs', 'xfs', ...), total and free bytes, DAX flag of the inode (statx). */
-  fileSystem(path: string): { readonly type: string; readonly bytes: number; readonly freeBytes: number; readonly dax: boolean };
+  fileSystem(path: string): {
+    readonly type: string;
+    readonly bytes: number;
+    readonly freeBytes: number;
+    readonly dax: boolean;
+  };
   /** CPU pinning of the calling thread; no-op for an empty list. */
   pinThread(cpus: readonly number[]): void;
 

@@ -1,0 +1,130 @@
+/**
+ * What command handlers may ask of the server around them: other workers, the control plane, the two logs.
+ *
+ * Handlers see this interface only; the server implements it (src/server/worker-control.ts), the embedded library does
+ * without. The invariant: a question that other threads must answer never blocks the worker. The asking client is
+ * suspended (client.suspended = true: the driver stops feeding it after the current command, the server stops reading
+ * it) and `answer` runs in a later turn, with the reply writer positioned on that client's output. A client that is gone
+ * by then gets no call.
+ */
+
+/** One connection as CLIENT LIST and `stats conns` show it. */
+export interface ClientRow {
+  readonly worker: number;
+  readonly id: number;
+  readonly address: string;
+  readonly localAddress: string;
+  readonly fd: number;
+  readonly name: string;
+  readonly kind: 'redis' | 'memcached';
+  readonly user: string;
+  readonly ageSeconds: number;
+  readonly idleSeconds: number;
+  readonly db: number;
+  /** Letters as in Redis: N normal, x in MULTI, b blocked, c closing, P pub/sub, U unix socket ... */
+  readonly flags: string;
+  /** Commands queued by MULTI, -1 outside. */
+  readonly multi: number;
+  readonly watch: number;
+  readonly respVersion: number;
+  readonly outputQueuedBytes: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly commands: number;
+  readonly lastCommand: string;
+  readonly libraryName: string;
+  readonly libraryVersion: string;
+}
+
+/** Which clients: every field given must match. */
+export interface ClientFilter {
+  readonly ids?: readonly number[];
+  readonly notIds?: readonly number[];
+  readonly address?: string;
+  readonly localAddress?: string;
+  readonly user?: string;
+  readonly type?: string;
+  readonly name?: string;
+  readonly maxAgeSeconds?: number;
+  /** Skip the client that asks (its id). */
+  readonly exceptId?: number;
+}
+
+export interface SlowLogEntry {
+  readonly id: number;
+  readonly unixSeconds: number;
+  readonly microseconds: number;
+  /** Arguments as bytes, shortened as Redis does (32 arguments, 128 bytes each). */
+  readonly argv: readonly Uint8Array[];
+  readonly address: string;
+  readonly clientName: string;
+}
+
+export interface LatencySample {
+  readonly unixSeconds: number;
+  readonly milliseconds: number;
+}
+
+export interface LatencyEvent {
+  readonly event: string;
+  /** Oldest first, at most 160. */
+  readonly samples: readonly LatencySample[];
+  readonly maxMilliseconds: number;
+}
+
+/** Questions that every worker answers about itself: topic -> [question, answer of one worker]. */
+export interface WorkerTopics {
+  clientList: [question: ClientFilter, answer: readonly ClientRow[]];
+  /** Answer: how many were killed. */
+  clientKill: [question: ClientFilter, answer: number];
+  /** Commands of all (or only writing) clients wait until that moment; `untilMs` 0 = unpause. Wall-clock milliseconds. */
+  clientPause: [question: { readonly untilMs: number; readonly writesOnly: boolean }, answer: true];
+  slowLogGet: [question: { readonly count: number }, answer: readonly SlowLogEntry[]];
+  slowLogLength: [question: null, answer: number];
+  slowLogReset: [question: null, answer: true];
+  latencyGet: [question: { readonly event: string }, answer: readonly LatencyEvent[]];
+  /** Empty list: all. Answer: how many events were reset. */
+  latencyReset: [question: { readonly events: readonly string[] }, answer: number];
+}
+
+/** Questions that the main thread alone answers. Answers: null = done, text = the error (without the RESP '-'). */
+export interface MainTopics {
+  /** CONFIG SET: all or nothing; every worker has the new values before the answer comes. Names are Redis's or ours. */
+  configSet: [question: readonly (readonly [name: string, value: string])[], answer: string | null];
+  configRewrite: [question: null, answer: string | null];
+  /** Answers only when it fails: otherwise the connection closes. */
+  shutdown: [question: { readonly abort: boolean }, answer: string | null];
+}
+
+/** The client object as far as the control plane needs it. */
+export interface Asker {
+  readonly id: number;
+  suspended: boolean;
+}
+
+export interface Control {
+  readonly workerIndex: number;
+  readonly workerCount: number;
+  /** Wall-clock milliseconds when the server (not this worker) started. */
+  readonly startedAtMs: number;
+
+  /** Asks every worker (this one too); `answers` has one element for each worker that lives. */
+  askWorkers<T extends keyof WorkerTopics>(
+    asker: Asker,
+    topic: T,
+    question: WorkerTopics[T][0],
+    answer: (answers: readonly WorkerTopics[T][1][]) => void,
+  ): void;
+  askMain<T extends keyof MainTopics>(
+    asker: Asker,
+    topic: T,
+    question: MainTopics[T][0],
+    answer: (answer: MainTopics[T][1]) => void,
+  ): void;
+
+  /** True when a command that took so long belongs in the slow log. */
+  isSlow(microseconds: number): boolean;
+  recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void;
+  /** Keeps the sample if the latency monitor is on and it is above the threshold. */
+  recordLatency(event: string, milliseconds: number): void;
+}

@@ -1,0 +1,181 @@
+/**
+ * The counters that INFO, stats and the metrics page sum: one SharedArrayBuffer, one row for each worker.
+ *
+ *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed) | padding |
+ *   after the rows: | shared Int32 words (index: SharedWord), changed with Atomics only |
+ *
+ * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
+ * the platforms we run on) and read by anyone. A row survives the worker that wrote it, so totals never go back.
+ */
+
+/** Indices of one row's plain counters. Gauges (connections, heldBytes) are set, the rest only grow. */
+export const enum Counter {
+  /** Connections open now (gauge). */
+  connections = 0,
+  connectionsAccepted = 1,
+  /** Refused: maxclients, protected mode. */
+  connectionsRejected = 2,
+  connectionsIdleClosed = 3,
+  connectionsOutputLimitClosed = 4,
+  connectionsInputLimitClosed = 5,
+  commands = 6,
+  bytesIn = 7,
+  bytesOut = 8,
+  /** Key look-ups of reading commands. */
+  hits = 9,
+  misses = 10,
+  errorReplies = 11,
+  protocolErrors = 12,
+  authFailures = 13,
+  /** Bytes of stashed input and queued output in the pump (gauge). */
+  heldBytes = 14,
+  turns = 15,
+  /** Turns that handled no event. */
+  idleTurns = 16,
+  slowCommands = 17,
+  /** Clients that wait for an answer of the control plane or are paused (gauge). */
+  suspendedClients = 18,
+  backgroundMicroseconds = 19,
+  // memcached's own; the RESP side leaves them alone.
+  cmdGet = 20,
+  cmdSet = 21,
+  cmdFlush = 22,
+  cmdTouch = 23,
+  cmdMeta = 24,
+  getHits = 25,
+  getMisses = 26,
+  getExpired = 27,
+  getFlushed = 28,
+  deleteHits = 29,
+  deleteMisses = 30,
+  incrHits = 31,
+  incrMisses = 32,
+  decrHits = 33,
+  decrMisses = 34,
+  casHits = 35,
+  casMisses = 36,
+  casBadval = 37,
+  touchHits = 38,
+  touchMisses = 39,
+  storeTooLarge = 40,
+  storeNoMemory = 41,
+  authCmds = 42,
+  authErrors = 43,
+  connectionYields = 44,
+  datagrams = 45,
+  COUNT = 64,
+}
+
+/** Words of one command's statistics in a row. */
+export const enum CommandStat {
+  calls = 0,
+  microseconds = 1,
+  /** Refused before it ran (arity, auth, out of memory ...). */
+  rejected = 2,
+  /** Ran and replied with an error. */
+  failed = 3,
+  WORDS = 4,
+}
+
+/** Words that any worker changes, with Atomics. */
+export const enum SharedWord {
+  /** Connections of all workers, for maxclients. */
+  connections = 0,
+  /** Last client id given out. */
+  clientId = 1,
+  /** Last slow-log entry id given out. */
+  slowLogId = 2,
+  COUNT = 16,
+}
+
+/** Commands that can be counted one by one: more than Redis and its modules name. */
+export const COMMANDS_MAX = 512;
+
+const ROW_DOUBLES = alignUp(Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS, 16);
+
+function alignUp(value: number, unit: number): number {
+  return Math.ceil(value / unit) * unit;
+}
+
+/** Makes the block for `workerCount` workers. Plain data: hand the SharedArrayBuffer to the threads. */
+export function createCounterBlock(workerCount: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(workerCount * ROW_DOUBLES * 8 + SharedWord.COUNT * 4);
+}
+
+/** One worker's row. Hot path: `row.values[Counter.hits]++`. */
+export class CounterRow {
+  readonly values: Float64Array;
+  /** Index commandId * CommandStat.WORDS + CommandStat.x. */
+  readonly commandStats: Float64Array;
+  readonly shared: Int32Array;
+
+  constructor(block: SharedArrayBuffer, workerIndex: number) {
+    const rowOffset = workerIndex * ROW_DOUBLES * 8;
+    this.values = new Float64Array(block, rowOffset, Counter.COUNT);
+    this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
+    this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
+  }
+}
+
+/** Sums over all rows, for whoever reports; `reset` subtracts a baseline, so that rows keep their single writer. */
+export class CounterTotals {
+  readonly workerCount: number;
+  readonly #rows: CounterRow[] = [];
+  readonly #shared: Int32Array;
+  /** What a reset left behind; shared, so that a reset by one worker shows in all. Same shape as a row. */
+  readonly #baseline: Float64Array;
+
+  constructor(block: SharedArrayBuffer, baseline: SharedArrayBuffer) {
+    this.workerCount = Math.floor((block.byteLength - SharedWord.COUNT * 4) / (ROW_DOUBLES * 8));
+    for (let worker = 0; worker < this.workerCount; worker++) this.#rows.push(new CounterRow(block, worker));
+    this.#shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
+    this.#baseline = new Float64Array(baseline);
+  }
+
+  /** Sum of one counter over the workers, since the last reset (gauges: now). */
+  total(counter: Counter): number {
+    let sum = -this.#baseline[counter];
+    for (const row of this.#rows) sum += row.values[counter];
+    return sum;
+  }
+
+  /** One worker's own counter since it started (resets do not touch it). */
+  ofWorker(worker: number, counter: Counter): number {
+    return this.#rows[worker].values[counter];
+  }
+
+  commandTotal(commandId: number, stat: CommandStat): number {
+    const index = commandId * CommandStat.WORDS + stat;
+    let sum = -this.#baseline[Counter.COUNT + index];
+    for (const row of this.#rows) sum += row.commandStats[index];
+    return sum;
+  }
+
+  sharedWord(word: SharedWord): number {
+    return Atomics.load(this.#shared, word);
+  }
+
+  /** CONFIG RESETSTAT, stats reset: everything but the gauges starts from zero. */
+  reset(): void {
+    for (let counter = 0; counter < Counter.COUNT; counter++) {
+      if (isGauge(counter)) continue;
+      let sum = 0;
+      for (const row of this.#rows) sum += row.values[counter];
+      this.#baseline[counter] = sum;
+    }
+    for (let index = 0; index < COMMANDS_MAX * CommandStat.WORDS; index++) {
+      let sum = 0;
+      for (const row of this.#rows) sum += row.commandStats[index];
+      this.#baseline[Counter.COUNT + index] = sum;
+    }
+  }
+}
+
+/** Shared baseline for `CounterTotals`, all zero. */
+export function createCounterBaseline(): SharedArrayBuffer {
+  return new SharedArrayBuffer(ROW_DOUBLES * 8);
+}
+
+function isGauge(counter: Counter): boolean {
+  return counter === Counter.connections || counter === Counter.heldBytes || counter === Counter.suspendedClients;
+}
