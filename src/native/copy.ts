@@ -1,0 +1,51 @@
+/**
+ * Copying between byte ranges: words in JavaScript when short, one native memmove when longer.
+ *
+ * Measured (Node 20): a DataView word loop costs about 1 ns a byte, addon.copy() about 30 ns whatever the length, and
+ * TypedArray.set with its subarray about 100 ns. Invariant: ranges may overlap only when they are the same Bytes and
+ * `length` is above WORD_COPY_BYTES, or when `toOffset <= fromOffset` (short copies run upwards).
+ */
+import { type Bytes, NO_ARENA } from '../layout/bytes.js';
+import { addon } from './addon.js';
+
+/** Up to this length the word loop is cheaper than the native call. */
+export const WORD_COPY_BYTES = 24;
+
+const enum Copy {
+  count = 0,
+  toArena = 1,
+  toOffset = 2,
+  fromArena = 3,
+  fromOffset = 4,
+  length = 5,
+}
+
+const control = new Int32Array(addon.copyControl());
+
+export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {
+  if (length <= WORD_COPY_BYTES) {
+    copyWords(to, toOffset, from, fromOffset, length);
+  } else if (to.arena !== NO_ARENA && from.arena !== NO_ARENA) {
+    control[Copy.count] = 1;
+    control[Copy.toArena] = to.arena;
+    control[Copy.toOffset] = toOffset;
+    control[Copy.fromArena] = from.arena;
+    control[Copy.fromOffset] = fromOffset;
+    control[Copy.length] = length;
+    addon.copy();
+  } else {
+    to.u8.set(from.u8.subarray(fromOffset, fromOffset + length), toOffset);
+  }
+}
+
+function copyWords(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {
+  const toView = to.view;
+  const fromView = from.view;
+  let i = 0;
+  for (const words = length - 3; i < words; i += 4) {
+    toView.setInt32(toOffset + i, fromView.getInt32(fromOffset + i, true), true);
+  }
+  const toU8 = to.u8;
+  const fromU8 = from.u8;
+  for (; i < length; i++) toU8[toOffset + i] = fromU8[fromOffset + i];
+}
