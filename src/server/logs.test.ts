@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { SharedWord } from '../layout/counters.js';
+import { LatencyMonitor } from './latency-monitor.js';
+import { SlowLog } from './slow-log.js';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const text = (value: Uint8Array): string => new TextDecoder().decode(value);
+
+test('the slow log keeps the newest entries, with ids from the shared word', () => {
+  const shared = new Int32Array(new SharedArrayBuffer(SharedWord.COUNT * 4));
+  const log = new SlowLog(shared, 2);
+  const other = new SlowLog(shared, 2);
+  log.add(1000, 10, [bytes('a')], '127.0.0.1:1', '');
+  other.add(1000, 10, [bytes('b')], '127.0.0.1:2', '');
+  log.add(2000, 10, [bytes('c')], '127.0.0.1:1', '');
+  log.add(3000, 10.4, [bytes('d')], '127.0.0.1:1', 'name');
+  expect(log.newest(-1).map((entry) => entry.id)).toEqual([3, 2]);
+  expect(log.newest(1)[0]).toMatchObject({ unixSeconds: 3, microseconds: 10, clientName: 'name' });
+  log.setCapacity(1);
+  expect(log.length).toBe(1);
+  log.reset();
+  expect(log.length).toBe(0);
+});
+
+test('a slow log entry shortens long requests and copies its bytes', () => {
+  const log = new SlowLog(new Int32Array(new SharedArrayBuffer(SharedWord.COUNT * 4)), 8);
+  const argument = bytes('k');
+  log.add(0, 1, [argument, bytes('x'.repeat(200))], '', '');
+  argument[0] = 0;
+  const [entry] = log.newest(-1);
+  expect(text(entry.argv[0])).toBe('k');
+  expect(text(entry.argv[1])).toBe(`${'x'.repeat(128)}... (72 more bytes)`);
+  log.add(0, 1, new Array<Uint8Array>(40).fill(bytes('y')), '', '');
+  expect(log.newest(1)[0].argv.length).toBe(32);
+  expect(text(log.newest(1)[0].argv[31])).toBe('... (9 more arguments)');
+});
+
+test('the latency monitor keeps the worst of each second', () => {
+  const monitor = new LatencyMonitor(0);
+  monitor.record('command', 1000, 50);
+  expect(monitor.get('')).toEqual([]);
+  monitor.threshold = 10;
+  monitor.record('command', 1000, 9);
+  monitor.record('command', 1000, 12);
+  monitor.record('command', 1500, 30.7);
+  monitor.record('command', 2000, 15);
+  expect(monitor.get('command')).toEqual([
+    {
+      event: 'command',
+      samples: [
+        { unixSeconds: 1, milliseconds: 30 },
+        { unixSeconds: 2, milliseconds: 15 },
+      ],
+      maxMilliseconds: 30,
+    },
+  ]);
+  for (let second = 3; second < 300; second++) monitor.record('command', second * 1000, 11);
+  expect(monitor.get('command')[0].samples.length).toBe(160);
+  expect(monitor.reset(['nothing'])).toBe(0);
+  expect(monitor.reset([])).toBe(1);
+});
