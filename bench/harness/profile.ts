@@ -1,0 +1,84 @@
+/**
+ * How much to run. `full` gives the figures the bars are judged on; `quick` gives a first idea in minutes (its key counts
+ * leave the 10 M bars unmeasured); `tiny` only proves that the harness works, and runs inside the tests.
+ */
+export interface Profile {
+  readonly name: 'full' | 'quick' | 'tiny';
+  /** Pairs of runs for CPU, latency and large-value figures. */
+  readonly pairs: number;
+  readonly throughputPairs: number;
+  /** Length of one closed-loop run. */
+  readonly runSeconds: number;
+  /** Length of one open-loop run. */
+  readonly latencySeconds: number;
+  readonly keyCounts: readonly number[];
+  /** Requests of one redis-benchmark run at pipeline 16; twice as many at 64. */
+  readonly redisBenchmarkRequests: number;
+  readonly largeDatasetBytes: number;
+  readonly memoryStoreBytes: number;
+  readonly stallRequests: number;
+  readonly embeddedKeyCounts: readonly number[];
+  readonly embeddedGets: number;
+  readonly embeddedRounds: number;
+  readonly workerBatches: number;
+}
+
+const MiB = 2 ** 20;
+
+export const profiles: Readonly<Record<Profile['name'], Profile>> = {
+  full: {
+    name: 'full',
+    pairs: 9,
+    throughputPairs: 5,
+    runSeconds: 1.5,
+    latencySeconds: 8,
+    keyCounts: [100_000, 10_000_000],
+    redisBenchmarkRequests: 1_000_000,
+    largeDatasetBytes: 256 * MiB,
+    memoryStoreBytes: 512 * MiB,
+    stallRequests: 10_000_000,
+    embeddedKeyCounts: [10_000, 1_000_000],
+    embeddedGets: 3_000_000,
+    embeddedRounds: 5,
+    workerBatches: 60_000,
+  },
+  quick: {
+    name: 'quick',
+    pairs: 3,
+    throughputPairs: 3,
+    runSeconds: 0.6,
+    latencySeconds: 2,
+    keyCounts: [100_000],
+    redisBenchmarkRequests: 400_000,
+    largeDatasetBytes: 128 * MiB,
+    memoryStoreBytes: 128 * MiB,
+    stallRequests: 1_000_000,
+    embeddedKeyCounts: [10_000, 1_000_000],
+    embeddedGets: 1_000_000,
+    embeddedRounds: 3,
+    workerBatches: 20_000,
+  },
+  tiny: {
+    name: 'tiny',
+    pairs: 1,
+    throughputPairs: 1,
+    runSeconds: 0.05,
+    latencySeconds: 0.1,
+    keyCounts: [1000],
+    redisBenchmarkRequests: 3200,
+    largeDatasetBytes: 8 * MiB,
+    memoryStoreBytes: 64 * MiB,
+    stallRequests: 5000,
+    embeddedKeyCounts: [1000],
+    embeddedGets: 5000,
+    embeddedRounds: 1,
+    workerBatches: 100,
+  },
+};
+
+/** 100000 -> '100k', 10000000 -> '10M': how metrics name key counts. */
+export function countLabel(count: number): string {
+  if (count % 1_000_000 === 0) return `${count / 1_000_000}M`;
+  if (count % 1000 === 0) return `${count / 1000}k`;
+  return String(count);
+}
