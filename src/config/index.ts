@@ -1,0 +1,23 @@
+/** What the rest of the program uses of the configuration. */
+export { ConfigError } from './error.js';
+export { type Loaded, type LoadOptions, loadSettings, settingsWith } from './load.js';
+export { type Machine, readMachine } from './machine.js';
+export { type ConfigSetResult, configGet, configSet } from './redis.js';
+export { isLoopback } from './resolve.js';
+export {
+  type Durability,
+  defaultSettings,
+  environmentName,
+  formatSetting,
+  type Group,
+  type HugePages,
+  type LogLevel,
+  type MaxmemoryPolicy,
+  type SettingKey,
+  type Settings,
+  schema,
+  settingKeys,
+  settingName,
+  type Tier,
+} from './schema.js';
+export { approximateSize, formatSize, parseSize } from './size.js';

@@ -1,0 +1,149 @@
+/**
+ * Settings that depend on each other or on the machine: automatic values filled in, combinations refused.
+ *
+ * Invariant: settings that pass are ones the server can start with, as far as can be known without touching the pool or a
+ * port. An explicit value is never changed silently; it is accepted or refused with the numbers.
+ */
+import { isIPv4 } from 'node:net';
+import type { Machine } from './machine.js';
+import { DRAM_BYTES_MIN, type SettingKey, type Settings, settingName } from './schema.js';
+import { approximateSize } from './size.js';
+import type { Origin } from './sources.js';
+
+const MIB = 1024 ** 2;
+/** Node.js itself, and each worker's engine and socket buffers: measured resident sizes, rounded up. */
+const PROCESS_BYTES = 64 * MIB;
+const WORKER_BYTES = 48 * MIB;
+/** Descriptors that are not client connections: listeners, epoll, pool files, standard streams. */
+const RESERVED_FILES = 64;
+
+export type Origins = Readonly<Record<SettingKey, Origin>>;
+
+export interface Resolution {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export function isLoopback(address: string): boolean {
+  return isIPv4(address) ? address.startsWith('127.') : address === '::1' || address.startsWith('::ffff:127.');
+}
+
+/** Memory the process needs beside its tiers. */
+export function processBytes(workerCount: number): number {
+  return PROCESS_BYTES + WORKER_BYTES * workerCount;
+}
+
+/** Changes `settings` in place: workers, dram, maxclients where they were left to the program; capacity and tier agree. */
+export function resolveSettings(settings: Settings, origins: Origins, machine: Machine): Resolution {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const isGiven = (key: SettingKey): boolean => origins[key] !== 'default';
+
+  if (settings.workers === 0) settings.workers = Math.max(1, machine.cpuCount - 1);
+
+  resolveTier(settings, isGiven, problems);
+  resolveMemory(settings, isGiven, machine, problems);
+  checkListening(settings, problems);
+
+  if (settings.durability !== 'volatile') {
+    problems.push(
+      `--durability ${settings.durability}: not implemented yet; this version has volatile only (data survives a restart of the process, not a reboot of the machine).`,
+    );
+  }
+  const clientsMax = machine.openFilesMax - RESERVED_FILES;
+  if (settings.maxclients > clientsMax) {
+    if (isGiven('maxclients') || clientsMax < 1) {
+      problems.push(
+        `--maxclients ${settings.maxclients}: this process may open ${machine.openFilesMax} files, which allows ${Math.max(0, clientsMax)} clients. Raise the limit (ulimit -n) or lower maxclients.`,
+      );
+    } else {
+      warnings.push(`maxclients lowered to ${clientsMax}: this process may open ${machine.openFilesMax} files.`);
+      settings.maxclients = clientsMax;
+    }
+  }
+  return { problems, warnings };
+}
+
+function resolveTier(settings: Settings, isGiven: (key: SettingKey) => boolean, problems: string[]): void {
+  if (settings.tier === 'none') {
+    if (isGiven('capacity') && settings.capacity !== 0) {
+      problems.push('--tier none: contradicts --capacity above 0. Leave one of them out.');
+    }
+    settings.capacity = 0;
+  } else if (settings.capacity === 0) {
+    settings.tier = 'none';
+  }
+  if (settings.tier === 'numa' && settings.numaNode < 0) {
+    problems.push('--tier numa: needs the number of the memory node: --numa-node N (numactl --hardware lists them).');
+  }
+  if (settings.tier !== 'numa' && isGiven('numaNode') && settings.numaNode >= 0) {
+    problems.push(`--numa-node ${settings.numaNode}: has a meaning with --tier numa only.`);
+  }
+}
+
+function resolveMemory(
+  settings: Settings,
+  isGiven: (key: SettingKey) => boolean,
+  machine: Machine,
+  problems: string[],
+): void {
+  const limitBytes = machine.memoryLimitBytes ?? machine.memoryBytes;
+  const limitName =
+    machine.memoryLimitBytes === undefined ? 'memory of this machine' : 'memory limit of this container';
+  const otherBytes = processBytes(settings.workers) + (settings.tier === 'numa' ? settings.capacity : 0);
+  const freeBytes = Math.max(0, limitBytes - otherBytes);
+  const otherWords = `${approximateSize(otherBytes)} for ${settings.workers} worker(s) and the process${settings.tier === 'numa' ? ' and the NUMA tier' : ''}`;
+
+  if (!isGiven('dram')) {
+    const fitting = Math.min(settings.dram, limitBytes / 2, freeBytes);
+    settings.dram = Math.floor(fitting / MIB) * MIB;
+    if (settings.dram < DRAM_BYTES_MIN) {
+      problems.push(
+        `the ${limitName} is ${approximateSize(limitBytes)}: too little for ${otherWords}, and the smallest DRAM tier of ${approximateSize(DRAM_BYTES_MIN)}. Raise the limit or use fewer workers.`,
+      );
+    }
+  } else if (settings.dram > freeBytes) {
+    problems.push(
+      `--dram ${approximateSize(settings.dram)}: does not fit. The ${limitName} is ${approximateSize(limitBytes)}, less ${otherWords} leaves ${approximateSize(freeBytes)}.`,
+    );
+  }
+  const tierBytes = settings.dram + settings.capacity;
+  if (settings.maxmemory > tierBytes) {
+    problems.push(
+      `--maxmemory ${approximateSize(settings.maxmemory)}: above what the tiers hold (${approximateSize(settings.dram)} dram + ${approximateSize(settings.capacity)} capacity = ${approximateSize(tierBytes)}). Raise the tiers or leave maxmemory out.`,
+    );
+  }
+}
+
+function checkListening(settings: Settings, problems: string[]): void {
+  const tcpPorts: SettingKey[] = ['port', 'memcachedPort'];
+  const isTcpOff = tcpPorts.every((key) => settings[key] === 0);
+  if (isTcpOff && settings.memcachedUdpPort === 0 && settings.unix === '') {
+    problems.push(
+      `nothing to listen on: set ${tcpPorts.map((key) => `--${settingName(key)}`).join(', ')} or --unix PATH.`,
+    );
+  }
+  if (settings.port !== 0 && settings.port === settings.memcachedPort) {
+    problems.push(`--memcached-port ${settings.memcachedPort}: the same as --port; each protocol needs its own.`);
+  }
+  problems.push(...protectionProblems(settings));
+}
+
+/** What protected mode refuses in these settings; CONFIG SET asks too. */
+export function protectionProblems(settings: Settings): string[] {
+  const problems: string[] = [];
+  if (!settings.protectedMode) return problems;
+  const open = settings.bind.filter((address) => !isLoopback(address));
+  if (open.length === 0) return problems;
+  if (settings.port !== 0 && settings.requirepass === '') {
+    problems.push(
+      `--bind ${open.join(',')}: protected mode does not serve other machines without a password. Set a password (ENTRESOL_REQUIREPASS or requirepass in the file), or bind 127.0.0.1 only, or, on a network you trust, --protected-mode no.`,
+    );
+  }
+  if (settings.memcachedPort !== 0 || settings.memcachedUdpPort !== 0) {
+    problems.push(
+      `--bind ${open.join(',')}: protected mode does not serve memcached to other machines, for it has no password. Switch it off (--memcached-port 0), or bind 127.0.0.1 only, or, on a network you trust, --protected-mode no.`,
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,353 @@
+/**
+ * Every setting of the server, declared once.
+ *
+ * Flags (--memcached-port), environment (ENTRESOL_MEMCACHED_PORT), TOML keys (memcached-port), --help and CONFIG GET/SET
+ * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
+ */
+import {
+  addresses,
+  countOrAuto,
+  fileMode,
+  integer,
+  type Kind,
+  oneOf,
+  powerOfTwo,
+  secret,
+  size,
+  text,
+  yesNo,
+} from './kinds.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+const TIB = 1024 * GIB;
+
+/** The longest path a unix socket address holds on Linux. */
+const UNIX_PATH_BYTES_MAX = 107;
+/** Shards are addressed by a byte offset in one arena; below 16, workers would wait for each other too often. */
+const SHARD_COUNT_MIN = 16;
+const SHARD_COUNT_MAX = 65_536;
+
+export const DRAM_BYTES_MIN = 16 * MIB;
+
+export type Tier = 'auto' | 'dax' | 'numa' | 'file' | 'none';
+export type Durability = 'volatile' | 'warm' | 'durable';
+export type LogLevel = 'debug' | 'verbose' | 'notice' | 'warning' | 'nothing';
+export type HugePages = 'auto' | 'yes' | 'no';
+export type MaxmemoryPolicy =
+  | 'noeviction'
+  | 'allkeys-lru'
+  | 'allkeys-lfu'
+  | 'allkeys-random'
+  | 'volatile-lru'
+  | 'volatile-lfu'
+  | 'volatile-random'
+  | 'volatile-ttl';
+
+/** The resolved values. Sizes are bytes. Plain data: it crosses to worker threads by structured clone. */
+export interface Settings {
+  bind: readonly string[];
+  port: number;
+  memcachedPort: number;
+  memcachedUdpPort: number;
+  unix: string;
+  unixMode: number;
+  tcpBacklog: number;
+  workers: number;
+
+  dram: number;
+  pool: string;
+  capacity: number;
+  tier: Tier;
+  numaNode: number;
+  durability: Durability;
+  maxmemory: number;
+  maxmemoryPolicy: MaxmemoryPolicy;
+  hugepages: HugePages;
+  shards: number;
+  databases: number;
+
+  requirepass: string;
+  protectedMode: boolean;
+  maxclients: number;
+  timeout: number;
+  clientOutputBufferSoft: number;
+  clientOutputBufferHard: number;
+  clientQueryBufferLimit: number;
+  protoMaxBulkLen: number;
+  itemSizeMax: number;
+
+  slowlogLogSlowerThan: number;
+  slowlogMaxLen: number;
+  latencyMonitorThreshold: number;
+  hz: number;
+  lfuLogFactor: number;
+  lfuDecayTime: number;
+  loglevel: LogLevel;
+}
+
+export type SettingKey = keyof Settings;
+export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Observation and tuning';
+
+export interface Setting<T> {
+  readonly group: Group;
+  readonly kind: Kind<T>;
+  readonly default: T;
+  /** One sentence or two for --help and the documentation. */
+  readonly doc: string;
+  /** True when CONFIG SET may change it while the server runs. */
+  readonly live: boolean;
+  /** The names under which CONFIG GET/SET know it; without any, its flag name. */
+  readonly redisNames: readonly string[];
+}
+
+type Schema = { readonly [K in SettingKey]: Setting<Settings[K]> };
+
+function declare<T>(
+  group: Group,
+  kind: Kind<T>,
+  value: T,
+  doc: string,
+  options: { live?: boolean; redis?: readonly string[] } = {},
+): Setting<T> {
+  return { group, kind, default: value, doc, live: options.live ?? false, redisNames: options.redis ?? [] };
+}
+
+const LIVE = { live: true };
+
+export const schema: Schema = {
+  bind: declare('Listening', addresses(), ['127.0.0.1'], 'Addresses to listen on.', { redis: ['bind'] }),
+  port: declare('Listening', integer(0, 65_535, 'PORT'), 6379, 'Port of the Redis protocol; 0 = off.', {
+    redis: ['port'],
+  }),
+  memcachedPort: declare(
+    'Listening',
+    integer(0, 65_535, 'PORT'),
+    11_211,
+    'TCP port of the memcached text and meta protocol; 0 = off.',
+  ),
+  memcachedUdpPort: declare(
+    'Listening',
+    integer(0, 65_535, 'PORT'),
+    0,
+    'UDP port of the memcached protocol; 0 = off. UDP answers can be abused to flood others: keep it on trusted networks.',
+  ),
+  unix: declare('Listening', text('PATH', UNIX_PATH_BYTES_MAX), '', 'Unix socket of the Redis protocol; empty = off.', {
+    redis: ['unixsocket'],
+  }),
+  unixMode: declare('Listening', fileMode(), 0o700, 'Permissions of the unix socket.', { redis: ['unixsocketperm'] }),
+  tcpBacklog: declare('Listening', integer(1, 65_535), 511, 'Length of the accept queue of each listener.', {
+    redis: ['tcp-backlog'],
+  }),
+  workers: declare(
+    'Listening',
+    countOrAuto(64),
+    1,
+    'Threads that serve clients; auto = the cores this process may use less one, at least 1.',
+    { redis: ['io-threads'] },
+  ),
+
+  dram: declare(
+    'Memory',
+    size(DRAM_BYTES_MIN, TIB),
+    128 * MIB,
+    'Size of the DRAM tier: metadata and hot items. The default shrinks to half of a smaller container memory limit.',
+  ),
+  pool: declare('Memory', text('PATH', 4096), './data', 'Folder of the pool: control file and capacity tier.', {
+    redis: ['dir'],
+  }),
+  capacity: declare('Memory', size(16 * MIB, 16 * TIB, true), GIB, 'Size of the capacity tier; 0 = none.'),
+  tier: declare(
+    'Memory',
+    oneOf('auto', 'dax', 'numa', 'file', 'none'),
+    'auto',
+    'Kind of the capacity tier: a DAX file system, a NUMA node (CXL, PMEM), an ordinary file, or none. auto = dax where the pool lies on one, else file.',
+  ),
+  numaNode: declare('Memory', integer(-1, 1023), -1, 'NUMA node of the capacity tier, for tier numa; -1 = not set.'),
+  durability: declare(
+    'Memory',
+    oneOf('volatile', 'warm', 'durable'),
+    'volatile',
+    'What survives a reboot of the machine. Only volatile (nothing; a restart of the process keeps all) works now.',
+  ),
+  maxmemory: declare(
+    'Memory',
+    size(1, 16 * TIB, true),
+    0,
+    'Most bytes of data, both tiers together; 0 = what the tiers hold.',
+    { live: true, redis: ['maxmemory'] },
+  ),
+  maxmemoryPolicy: declare(
+    'Memory',
+    oneOf(
+      'noeviction',
+      'allkeys-lru',
+      'allkeys-lfu',
+      'allkeys-random',
+      'volatile-lru',
+      'volatile-lfu',
+      'volatile-random',
+      'volatile-ttl',
+    ),
+    'allkeys-lru',
+    'What to evict when memory is full.',
+    { live: true, redis: ['maxmemory-policy'] },
+  ),
+  hugepages: declare(
+    'Memory',
+    oneOf('auto', 'yes', 'no'),
+    'auto',
+    'Huge pages for the tiers: auto asks and goes on without, yes fails without.',
+  ),
+  shards: declare(
+    'Memory',
+    powerOfTwo(SHARD_COUNT_MIN, SHARD_COUNT_MAX),
+    256,
+    'Parts of the key space, each with its own lock. Fixed when a pool is made.',
+  ),
+  databases: declare('Memory', integer(1, 16), 16, 'Databases that SELECT can reach.', { redis: ['databases'] }),
+
+  requirepass: declare(
+    'Clients and limits',
+    secret('PASSWORD', 512),
+    '',
+    'Password that AUTH asks for; empty = none. Prefer the environment or a file: other users see command lines.',
+    { live: true, redis: ['requirepass'] },
+  ),
+  protectedMode: declare('Clients and limits', yesNo(), true, 'Refuse to serve other machines without a password.', {
+    live: true,
+    redis: ['protected-mode'],
+  }),
+  maxclients: declare('Clients and limits', integer(1, 1_000_000), 10_000, 'Most connections at once.', {
+    live: true,
+    redis: ['maxclients'],
+  }),
+  timeout: declare(
+    'Clients and limits',
+    integer(0, 2_000_000, 'SECONDS'),
+    0,
+    'Close connections idle for so many seconds; 0 = never.',
+    { live: true, redis: ['timeout'] },
+  ),
+  clientOutputBufferSoft: declare(
+    'Clients and limits',
+    size(64 * KIB, GIB),
+    MIB,
+    'Unsent replies of a connection above which the server reads no more commands from it.',
+    LIVE,
+  ),
+  clientOutputBufferHard: declare(
+    'Clients and limits',
+    size(MIB, 4 * GIB, true),
+    256 * MIB,
+    'Unsent replies of a connection above which it is closed; 0 = never.',
+    LIVE,
+  ),
+  clientQueryBufferLimit: declare(
+    'Clients and limits',
+    size(MIB, 4 * GIB),
+    GIB,
+    'Most bytes of one unfinished command.',
+    { live: true, redis: ['client-query-buffer-limit'] },
+  ),
+  protoMaxBulkLen: declare(
+    'Clients and limits',
+    size(MIB, 512 * MIB),
+    512 * MIB,
+    'Largest argument of a Redis command, and so the largest value.',
+    { live: true, redis: ['proto-max-bulk-len'] },
+  ),
+  itemSizeMax: declare(
+    'Clients and limits',
+    size(KIB, 512 * MIB),
+    MIB,
+    'Largest item that memcached commands may store.',
+    LIVE,
+  ),
+
+  slowlogLogSlowerThan: declare(
+    'Observation and tuning',
+    integer(-1, 2 ** 40, 'MICROSECONDS'),
+    10_000,
+    'SLOWLOG keeps commands slower than this; 0 = all, -1 = none.',
+    { live: true, redis: ['slowlog-log-slower-than'] },
+  ),
+  slowlogMaxLen: declare('Observation and tuning', integer(0, 65_536), 128, 'Entries that SLOWLOG keeps.', {
+    live: true,
+    redis: ['slowlog-max-len'],
+  }),
+  latencyMonitorThreshold: declare(
+    'Observation and tuning',
+    integer(0, 2 ** 31 - 1, 'MS'),
+    0,
+    'LATENCY records events slower than this; 0 = off.',
+    { live: true, redis: ['latency-monitor-threshold'] },
+  ),
+  hz: declare('Observation and tuning', integer(1, 500), 10, 'Rounds of background work (expiry) per second.', {
+    live: true,
+    redis: ['hz'],
+  }),
+  lfuLogFactor: declare(
+    'Observation and tuning',
+    integer(0, 1_000_000),
+    10,
+    'How slowly the access counter of the LFU policies saturates.',
+    { live: true, redis: ['lfu-log-factor'] },
+  ),
+  lfuDecayTime: declare(
+    'Observation and tuning',
+    integer(0, 1_000_000, 'MINUTES'),
+    1,
+    'Minutes after which the access counter of the LFU policies halves.',
+    { live: true, redis: ['lfu-decay-time'] },
+  ),
+  loglevel: declare(
+    'Observation and tuning',
+    oneOf('debug', 'verbose', 'notice', 'warning', 'nothing'),
+    'notice',
+    'How much to print.',
+    { live: true, redis: ['loglevel'] },
+  ),
+};
+
+export const settingKeys = Object.keys(schema) as readonly SettingKey[];
+
+/** memcachedPort -> memcached-port: the flag is this after '--', the TOML key is this. */
+export function settingName(key: SettingKey): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** memcachedPort -> ENTRESOL_MEMCACHED_PORT. */
+export function environmentName(key: SettingKey): string {
+  return `ENTRESOL_${settingName(key).replaceAll('-', '_').toUpperCase()}`;
+}
+
+const keyByName: ReadonlyMap<string, SettingKey> = new Map(settingKeys.map((key) => [settingName(key), key]));
+
+export function settingKeyOf(name: string): SettingKey | undefined {
+  return keyByName.get(name);
+}
+
+export const settingNames: readonly string[] = [...keyByName.keys()];
+
+/** The defaults, before the machine has its say. */
+export function defaultSettings(): Settings {
+  const entries = settingKeys.map((key) => [key, schema[key].default]);
+  return Object.fromEntries(entries) as Settings;
+}
+
+/** Parses `value` as the setting's kind and stores it. Throws ValueError and changes nothing then. */
+export function assignText<K extends SettingKey>(settings: Settings, key: K, value: string): void {
+  settings[key] = schema[key].kind.parse(value);
+}
+
+/** Throws ValueError unless the setting holds a value that its kind accepts. */
+export function checkSetting(settings: Settings, key: SettingKey): void {
+  assignText({ ...settings }, key, formatSetting(settings, key));
+}
+
+/** The canonical text of one setting. */
+export function formatSetting<K extends SettingKey>(settings: Settings, key: K): string {
+  return schema[key].kind.format(settings[key]);
+}
