@@ -1,0 +1,38 @@
+/**
+ * The entresol command: picks the subcommand. Invariant: run() never rejects; the exit code says what happened.
+ */
+import { suggestion } from '../config/nearest.js';
+import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
+import { generalHelp, serveHelp } from './help.js';
+import { serve } from './serve.js';
+import { version } from './version.js';
+
+const COMMANDS = ['serve', 'help'];
+
+/** Runs one command line (without node and script); resolves to the exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  try {
+    return await runCommand(args);
+  } catch (error) {
+    console.error(error);
+    return EXIT_FAILURE;
+  }
+}
+
+async function runCommand(args: readonly string[]): Promise<number> {
+  const [command, ...rest] = args;
+  if (command === '--version' || command === '-v' || command === '-V') {
+    console.log(`entresol ${version()}`);
+    return 0;
+  }
+  if (command === undefined || command === '--help' || command === '-h' || command === 'help') {
+    console.log(rest[0] === 'serve' ? serveHelp() : generalHelp());
+    return command === undefined ? EXIT_USAGE : 0;
+  }
+  if (command === 'serve') return serve(rest);
+  const hint = command.startsWith('-')
+    ? ` Options of the server follow the command: entresol serve ${command}.`
+    : suggestion(command, COMMANDS);
+  console.error(`entresol: '${command}': unknown command.${hint} See entresol --help.`);
+  return EXIT_USAGE;
+}

@@ -1,0 +1,53 @@
+/** What the server says when it is ready: what listens, what it holds, what to try. */
+import { approximateSize, type Settings } from '../config/index.js';
+
+export interface Addresses {
+  /** host:port */
+  readonly redis?: string;
+  readonly memcached?: string;
+  /** Path of the unix socket. */
+  readonly unix?: string;
+  readonly udp?: string;
+}
+
+function split(address: string): { host: string; port: string } {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return { host: reachable, port: address.slice(colon + 1) };
+}
+
+function redisExample({ redis, unix }: Addresses, hasPassword: boolean): string | undefined {
+  const auth = hasPassword ? ' --askpass' : '';
+  if (redis !== undefined) {
+    const { host, port } = split(redis);
+    const hostFlag = host === '127.0.0.1' ? '' : ` -h ${host}`;
+    return `redis-cli${hostFlag} -p ${port}${auth} SET greeting hello`;
+  }
+  return unix === undefined ? undefined : `redis-cli -s ${unix}${auth} SET greeting hello`;
+}
+
+export function readyLines(version: string, settings: Settings, addresses: Addresses): string {
+  const capacity =
+    settings.capacity === 0
+      ? 'no capacity tier'
+      : `${approximateSize(settings.capacity)} capacity (${settings.tier}) in ${settings.pool}`;
+  const lines = [
+    `entresol ${version} is ready: ${settings.workers} worker(s), ${approximateSize(settings.dram)} DRAM, ${capacity}`,
+  ];
+  if (addresses.redis !== undefined) lines.push(`  Redis      ${addresses.redis}`);
+  if (addresses.unix !== undefined) lines.push(`  Redis      ${addresses.unix} (unix socket)`);
+  if (addresses.memcached !== undefined) lines.push(`  memcached  ${addresses.memcached}`);
+  if (addresses.udp !== undefined) lines.push(`  memcached  ${addresses.udp} (UDP)`);
+
+  const examples: string[] = [];
+  const redis = redisExample(addresses, settings.requirepass !== '');
+  if (redis !== undefined) examples.push(redis);
+  if (addresses.memcached !== undefined) {
+    const { host, port } = split(addresses.memcached);
+    examples.push(`printf 'get greeting\\r\\nquit\\r\\n' | nc ${host} ${port}`);
+  }
+  if (examples.length > 0) lines.push('Try:', ...examples.map((example) => `  ${example}`));
+  lines.push('Stop with Ctrl-C.');
+  return lines.join('\n');
+}

@@ -1,0 +1,82 @@
+/**
+ * entresol serve: settings, start, ready lines, signals.
+ *
+ * Invariant: the ready lines appear only after startServer has resolved, which it does when every listener answers; the
+ * process ends with 0 after a clean stop.
+ */
+import { ConfigError, type Loaded, loadSettings, type Settings } from '../config/index.js';
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from './exit.js';
+import { serveHelp } from './help.js';
+import { type Addresses, readyLines } from './ready.js';
+import { describeStartupError } from './startup-errors.js';
+import { version } from './version.js';
+
+export async function serve(args: readonly string[]): Promise<number> {
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(serveHelp());
+    return 0;
+  }
+  let loaded: Loaded;
+  try {
+    loaded = loadSettings({ args, env: process.env });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    for (const problem of error.problems) console.error(`entresol: ${problem}`);
+    return EXIT_USAGE;
+  }
+  for (const warning of loaded.warnings) console.error(`entresol: warning: ${warning}`);
+  return runServer(loaded);
+}
+
+async function runServer({ settings }: Loaded): Promise<number> {
+  // A signal during start-up counts too: stop as soon as there is something to stop.
+  let stop: (() => void) | undefined;
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) {
+      if (signal === 'SIGINT') process.exit(EXIT_INTERRUPTED);
+      return;
+    }
+    isStopping = true;
+    stop?.();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+
+  try {
+    const { startServer } = await loadServer();
+    const server = await startServer(settings);
+    const stopped = new Promise<void>((resolve, reject) => {
+      stop = () => server.close().then(resolve, reject);
+    });
+    if (isStopping) stop?.();
+    else console.log(readyLines(version(), settings, server.addresses));
+    await Promise.race([server.done, stopped]);
+    if (isStopping) await stopped;
+    return 0;
+  } catch (error) {
+    const message = describeStartupError(error, settings);
+    if (message === undefined || settings.loglevel === 'debug') console.error(error);
+    if (message !== undefined) console.error(`entresol: ${message}`);
+    return EXIT_FAILURE;
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+}
+
+interface RunningServer {
+  readonly addresses: Addresses;
+  close(): Promise<void>;
+  readonly done: Promise<void>;
+}
+
+interface ServerModule {
+  startServer(settings: Settings): Promise<RunningServer>;
+}
+
+/** Loaded late: --help and wrong options must not need the native addon. */
+async function loadServer(): Promise<ServerModule> {
+  const location = new URL('../server/main.js', import.meta.url);
+  return (await import(location.href)) as ServerModule;
+}
