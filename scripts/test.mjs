@@ -1,0 +1,93 @@
+/**
+ * npm test: everything. Installs, builds, checks, runs all tests on this Node.js and again on the current LTS release.
+ *
+ * The last line is always 'N passed, N failed, N skipped', summed over both runs; a step that fails (build, check) counts
+ * as one failed. --fast: this Node.js only. Other arguments go to vitest (a file name, -t PATTERN).
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { ltsNode } from './lts-node.mjs';
+import { build, checkPlatform, installDependencies, PrepareError, ROOT, runStep } from './prepare.mjs';
+import { installTestPrograms } from './system-packages.mjs';
+
+const args = process.argv.slice(2);
+const isFast = args.includes('--fast');
+const vitestArgs = args.filter((arg) => arg !== '--fast');
+const total = { passed: 0, failed: 0, skipped: 0 };
+const notes = [];
+
+function step(action) {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    if (!(error instanceof PrepareError)) throw error;
+    console.error(`npm test: ${error.message}`);
+    notes.push(`failed: ${error.message}`);
+    total.failed++;
+    return false;
+  }
+}
+
+/** One run of vitest under `node`; the tests find that binary first in PATH and as process.execPath. */
+function runTests(node, version) {
+  console.log(`> Tests on Node.js ${version}`);
+  const folder = mkdtempSync(join(tmpdir(), 'entresol-test-'));
+  const report = join(folder, 'report.json');
+  try {
+    const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
+    const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    const { status } = spawnSync(node, [vitest, 'run', ...reporters, ...vitestArgs], {
+      cwd: ROOT,
+      stdio: 'inherit',
+      env,
+    });
+    addReport(report, status, version);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function addReport(report, status, version) {
+  if (!existsSync(report)) {
+    total.failed++;
+    notes.push(`failed: the tests on Node.js ${version} ended without a report (exit code ${status})`);
+    return;
+  }
+  const result = JSON.parse(readFileSync(report, 'utf8'));
+  total.passed += result.numPassedTests;
+  total.failed += result.numFailedTests;
+  total.skipped += result.numPendingTests + result.numTodoTests;
+  // A file that cannot be loaded, or an error outside any test, fails the run without a failed test.
+  if (status !== 0 && result.numFailedTests === 0) {
+    total.failed++;
+    notes.push(`failed: errors outside the tests on Node.js ${version}; see above`);
+  }
+}
+
+function main() {
+  if (!step(checkPlatform) || !step(installDependencies)) return;
+  const missing = installTestPrograms();
+  if (missing.length > 0) {
+    notes.push(`not installed here, tests that need them are skipped: ${missing.join(', ')}`);
+  }
+  const isBuilt = step(build);
+  step(() => runStep('Types and style (npm run check)', 'npm', ['run', '--silent', 'check']));
+  if (!isBuilt) return;
+
+  runTests(process.execPath, process.version);
+  if (isFast) return;
+  const lts = ltsNode();
+  if (lts.binary === undefined) notes.push(`no second run on the LTS release of Node.js: ${lts.reason}`);
+  else runTests(lts.binary, lts.version);
+}
+
+const startedAtMs = Date.now();
+main();
+for (const note of notes) console.log(`note: ${note}`);
+console.log(`${Math.round((Date.now() - startedAtMs) / 1000)} s`);
+console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exitCode = total.failed > 0 ? 1 : 0;
