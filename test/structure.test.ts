@@ -19,7 +19,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   server: ['config', 'protocol', 'commands', 'store', 'memory', 'layout', 'native'],
   embed: ['store', 'memory', 'layout', 'native'],
   // Handlers write replies through protocol's writers; the protocol knows of commands the declarations only (types).
-  commands: ['protocol', 'store', 'memory', 'layout', 'native'],
+  commands: ['config', 'protocol', 'store', 'memory', 'layout', 'native'],
   protocol: ['layout', 'native'],
   store: ['memory', 'layout', 'native'],
   memory: ['layout', 'native'],

@@ -7,6 +7,7 @@
  * it) and `answer` runs in a later turn, with the reply writer positioned on that client's output. A client that is gone
  * by then gets no call.
  */
+import type { Settings } from '../config/index.js';
 
 /** One connection as CLIENT LIST and `stats conns` show it. */
 export interface ClientRow {
@@ -99,10 +100,13 @@ export interface MainTopics {
 /** The client object as far as the control plane needs it. */
 export interface Asker {
   readonly id: number;
+  readonly conn: number;
   suspended: boolean;
 }
 
 export interface Control {
+  /** The settings as they are now; CONFIG SET changes the object in place. */
+  readonly settings: Readonly<Settings>;
   readonly workerIndex: number;
   readonly workerCount: number;
   /** Wall-clock milliseconds when the server (not this worker) started. */
@@ -121,6 +125,14 @@ export interface Control {
     question: MainTopics[T][0],
     answer: (answer: MainTopics[T][1]) => void,
   ): void;
+
+  /**
+   * CLIENT PAUSE ... WRITE is in force: writing commands must wait. The driver stops before such a command, calls
+   * waitForUnpause and consumes nothing of it; it comes again when the pause is over. (A pause of all commands is the
+   * server's own business: it stops feeding.)
+   */
+  readonly isWritePaused: boolean;
+  waitForUnpause(asker: Asker): void;
 
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;

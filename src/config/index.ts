@@ -3,7 +3,7 @@ export { ConfigError } from './error.js';
 export { type Loaded, type LoadOptions, loadSettings, settingsWith } from './load.js';
 export { type Machine, readMachine } from './machine.js';
 export { type ConfigSetResult, configGet, configSet } from './redis.js';
-export { isLoopback } from './resolve.js';
+export { isLoopback, protectionProblems } from './resolve.js';
 export {
   type Durability,
   defaultSettings,

@@ -60,10 +60,21 @@ export class RawClient {
   /** Takes exactly `length` bytes, when they are there. */
   async read(length: number, waitMs = WAIT_MS): Promise<Buffer> {
     await this.until(() => this.#receivedBytes >= length, `${length} bytes`, waitMs);
-    const all = Buffer.concat(this.#received);
-    this.#received = [all.subarray(length)];
-    this.#receivedBytes = all.length - length;
-    return all.subarray(0, length);
+    const parts: Buffer[] = [];
+    let missing = length;
+    while (missing > 0) {
+      const [first] = this.#received;
+      if (first.length <= missing) {
+        parts.push(first);
+        this.#received.shift();
+      } else {
+        parts.push(first.subarray(0, missing));
+        this.#received[0] = first.subarray(missing);
+      }
+      missing -= parts[parts.length - 1].length;
+    }
+    this.#receivedBytes -= length;
+    return Buffer.concat(parts);
   }
 
   /** Sends and takes the expected answer; throws when it differs. */
