@@ -28,6 +28,11 @@ export async function serve(args: readonly string[]): Promise<number> {
   return runServer(loaded);
 }
 
+/** A reader of our output that went away (a closed terminal, `| head`) is no reason to stop serving. */
+function onOutputError(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+}
+
 async function runServer({ settings }: Loaded): Promise<number> {
   // A signal during start-up counts too: stop as soon as there is something to stop.
   let stop: (() => void) | undefined;
@@ -40,6 +45,8 @@ async function runServer({ settings }: Loaded): Promise<number> {
     isStopping = true;
     stop?.();
   };
+  process.stdout.on('error', onOutputError);
+  process.stderr.on('error', onOutputError);
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
 

@@ -4,6 +4,7 @@ export { type Loaded, type LoadOptions, loadSettings, settingsWith } from './loa
 export { type Machine, readMachine } from './machine.js';
 export { type ConfigSetResult, configGet, configSet } from './redis.js';
 export { isLoopback, protectionProblems } from './resolve.js';
+export { rewriteConfigFile } from './rewrite.js';
 export {
   type Durability,
   defaultSettings,
