@@ -1,8 +1,8 @@
 /**
  * The programs of other projects that the tests run beside ours: installed where this is root on Debian, else named.
  *
- * Packages come without their services: a policy-rc.d that forbids starting is in place while they install (unless the
- * machine has one), because a redis-server on port 6379 would stand in the way of the tests and of the user.
+ * Packages come without their services, because a redis-server on port 6379 would stand in the way of the user: a policy-rc.d
+ * that forbids starting is in place while they install. Where the machine has its own policy, what it started is stopped.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,6 +32,11 @@ function aptGet(args) {
   return { isDone: status === 0, reason: stderr.trim().split('\n').at(-1) };
 }
 
+/** The package was not there before, so a service of its name runs because of us. Not running is fine. */
+function stopService(name) {
+  spawnSync('service', [name, 'stop'], { stdio: 'ignore' });
+}
+
 /** Installs what is missing, if it may; returns the names still missing. */
 export function installTestPrograms() {
   const missing = missingPrograms();
@@ -53,5 +58,6 @@ export function installTestPrograms() {
   } finally {
     if (isOwnPolicy) rmSync(POLICY_PATH);
   }
+  if (!isOwnPolicy) for (const name of packages) stopService(name);
   return missingPrograms();
 }
