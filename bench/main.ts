@@ -9,6 +9,7 @@ import { latency } from './e2e/latency.js';
 import { memory } from './e2e/memory.js';
 import { stalls } from './e2e/stalls.js';
 import { throughput } from './e2e/throughput.js';
+import { embedded } from './embed/embedded.js';
 import { removeTemporaryFolders, stopAll } from './harness/child.js';
 import { buildLoad } from './harness/load.js';
 import { chooseCores } from './harness/machine.js';
@@ -17,7 +18,7 @@ import { profiles } from './harness/profile.js';
 import { figureLine, writeReport } from './harness/report.js';
 
 /** In this order: the first three share their loaded servers. */
-const benches: readonly Bench[] = [throughput, cpu, latency, large, stalls, memory];
+const benches: readonly Bench[] = [throughput, cpu, latency, large, stalls, memory, embedded];
 
 function usage(): string {
   const lines = benches.map((bench) => `  ${bench.name.padEnd(12)} ${bench.about}`);

@@ -48,17 +48,20 @@ export function verdictTable(verdicts: readonly Verdict[]): string {
   return table([['bar', 'against', 'ours', 'peer', 'judged', 'limit', 'outcome'], ...verdicts.map(verdictRow)]);
 }
 
-/** Prints the verdicts and writes the JSON file; returns true when no measured bar falls short. */
+/** Prints the verdicts (not of a tiny run: it proves nothing about speed) and writes the JSON file; true when no measured bar falls short. */
 export function writeReport(profile: Profile, names: readonly string[], measurements: readonly Measurement[]): boolean {
-  const verdicts = bars.map((bar) => judge(bar, measurements)).filter((verdict) => verdict.outcome !== 'not measured');
+  const judgedBars = profile.name === 'tiny' ? [] : bars;
+  const verdicts = judgedBars
+    .map((bar) => judge(bar, measurements))
+    .filter((verdict) => verdict.outcome !== 'not measured');
   const started = new Date().toISOString();
   const content = { started, profile: profile.name, benches: names, machine: machineFacts(), measurements, verdicts };
   mkdirSync(resultsFolder, { recursive: true });
   const file = join(resultsFolder, `${started.replace(/[:.]/g, '-')}-${profile.name}.json`);
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
   if (verdicts.length > 0) console.log(`\n${verdictTable(verdicts)}`);
-  const missing = bars.length - verdicts.length;
-  if (missing > 0) console.log(`\n${missing} of ${bars.length} bars were not measured in this run.`);
+  const missing = judgedBars.length - verdicts.length;
+  if (missing > 0) console.log(`\n${missing} of ${judgedBars.length} bars were not measured in this run.`);
   console.log(`\nWritten to ${file}`);
   return verdicts.every((verdict) => verdict.outcome === 'holds');
 }
