@@ -6,6 +6,7 @@
  * work; whatever it leaves is delivered again, contiguous with what comes next.
  */
 import type { ClientFilter, ClientRow } from '../commands/control.js';
+import type { Bytes } from '../layout/bytes.js';
 
 export const enum Closing {
   NO = 0,
@@ -37,13 +38,8 @@ export interface DriverClient {
   intoLength: number;
 }
 
-/** `Bytes`-like view of the pump's input: the same object for the small-request buffer, another for a large request's arena. */
-export interface InputBytes {
-  readonly u8: Uint8Array;
-  readonly view: DataView;
-  readonly i32: Int32Array;
-  readonly arena: number;
-}
+/** The pump's input: the same object for the small-request buffer, another for a large request's arena. */
+export type InputBytes = Bytes;
 
 export interface Driver<C extends DriverClient = DriverClient> {
   /** A connection was accepted. */

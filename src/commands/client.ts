@@ -1,0 +1,76 @@
+/**
+ * The client object: what the server and the commands keep for one connection.
+ *
+ * Only what every connection uses stands here; rare state (a transaction, watched keys, a large value on its way) hangs on
+ * objects made on demand. Invariant: a client belongs to one worker, and only code of that worker touches it.
+ */
+
+import type { Bytes } from '../layout/bytes.js';
+import { Closing, type DriverClient } from '../protocol/driver.js';
+import type { PartialRequest } from '../protocol/resp/parser.js';
+import type { Command } from './command.js';
+import type { StageSlot } from './keyspace.js';
+import type { Transaction, WatchedKey } from './transaction.js';
+
+/** CLIENT REPLY. */
+export const enum ReplyMode {
+  ON = 0,
+  OFF = 1,
+  /** The next command's reply is skipped; then this command's. */
+  SKIP_NEXT = 2,
+  SKIP = 3,
+}
+
+/** A request whose large argument is received straight into the store. */
+export interface LargeRequest {
+  readonly command: Command;
+  /** The staged item, or null when there was no memory: then the value's bytes are skipped. */
+  readonly slot: StageSlot | null;
+  /** Copies of the arguments before the large one; the ones behind it are added when they come. */
+  head: Bytes;
+  headLength: number;
+  /** (offset, length) pairs into `head`; the large argument's length is right, its offset is not used. */
+  args: Int32Array;
+  readonly argc: number;
+  /** Value bytes that still must be skipped (slot null). */
+  skip: number;
+}
+
+export class Client implements DriverClient {
+  readonly id: number;
+  readonly conn: number;
+  readonly address: string;
+
+  again = false;
+  suspended = false;
+  closing: Closing = Closing.NO;
+  intoArena = -1;
+  intoOffset = 0;
+  intoLength = 0;
+
+  db = 0;
+  /** RESP version, 2 or 3. */
+  protocol = 2;
+  authenticated = false;
+  replyMode: ReplyMode = ReplyMode.ON;
+  noEvict = false;
+  noTouch = false;
+  commands = 0;
+  lastCommand: Command | null = null;
+
+  /** Byte strings (one character per byte). */
+  name = '';
+  libraryName = '';
+  libraryVersion = '';
+
+  transaction: Transaction | null = null;
+  watched: WatchedKey[] | null = null;
+  partial: PartialRequest | null = null;
+  large: LargeRequest | null = null;
+
+  constructor(id: number, conn: number, address: string) {
+    this.id = id;
+    this.conn = conn;
+    this.address = address;
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * Context: the request that is being executed, as handlers see it. One object per worker, reused for every request.
+ *
+ * Arguments are byte ranges in `input`; argument 0 is the command's name. The methods that return strings, bytes or
+ * bigints allocate and are for slow paths. Invariant: everything here is valid only until the handler returns, except for
+ * `client`, and except in the answer of `askWorkers`/`askMain`, which sees `client` and `reply` only.
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { Counter } from '../layout/counters.js';
+import type { Reply } from '../protocol/resp/reply.js';
+import type { Client } from './client.js';
+import { ReplyMode } from './client.js';
+import type { Command } from './command.js';
+import type { MainTopics, WorkerTopics } from './control.js';
+import type { Environment } from './environment.js';
+import { WRONG_TYPE } from './errors.js';
+import type { Executor } from './executor.js';
+import { ItemType, type Keyspace } from './keyspace.js';
+import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
+
+/** Values above this are sent from the region, pinned, instead of being copied. */
+export const INLINE_VALUE_BYTES = 16 * 1024;
+
+export class Context {
+  readonly keyspace: Keyspace;
+  readonly reply: Reply;
+  readonly environment: Environment;
+  readonly executor: Executor;
+
+  client!: Client;
+  command!: Command;
+  input!: Bytes;
+  argc = 0;
+  /** Hash of the key, for commands with exactly one key; else of the first one. */
+  keyHash = 0;
+  /** Keys of the command and their hashes, in the order of extraction (commands with more than one key). */
+  keyCount = 0;
+  keyArguments = new Int32Array(64);
+  keyUses = new Int32Array(64);
+  keyHashes = new Int32Array(64);
+  /** The large argument lies in the staged item already; see CommandSpec.largeArgument. */
+  largeStaged = false;
+  /** True while EXEC runs the queue. */
+  inTransaction = false;
+
+  private args!: Int32Array;
+  private first = 0;
+
+  constructor(environment: Environment, reply: Reply, executor: Executor) {
+    this.environment = environment;
+    this.keyspace = environment.keyspace;
+    this.reply = reply;
+    this.executor = executor;
+  }
+
+  /** Points the context at a request: `argc` (offset, length) pairs from args[first] on. */
+  bind(client: Client, input: Bytes, args: Int32Array, first: number, argc: number): void {
+    this.client = client;
+    this.input = input;
+    this.args = args;
+    this.first = first;
+    this.argc = argc;
+  }
+
+  get db(): number {
+    return this.client.db;
+  }
+
+  get nowMs(): number {
+    return this.keyspace.nowMs;
+  }
+
+  // ---- arguments
+
+  argOffset(i: number): number {
+    return this.args[this.first + i * 2];
+  }
+
+  argLength(i: number): number {
+    return this.args[this.first + i * 2 + 1];
+  }
+
+  /** Case-insensitive; `word` in upper case ASCII. Does not allocate. */
+  argIs(i: number, word: string): boolean {
+    const length = word.length;
+    if (this.argLength(i) !== length) return false;
+    const u8 = this.input.u8;
+    const offset = this.argOffset(i);
+    for (let k = 0; k < length; k++) {
+      const byte = u8[offset + k];
+      if ((byte >= 0x61 && byte <= 0x7a ? byte - 32 : byte) !== word.charCodeAt(k)) return false;
+    }
+    return true;
+  }
+
+  /** A 64-bit integer, or NaN; inexact beyond 2^53 (see parseInteger). */
+  argInteger(i: number): number {
+    return parseInteger(this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** The same, exact, or null. */
+  argInteger64(i: number): bigint | null {
+    return parseInteger64(this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** A double, or NaN when it is none. */
+  argDouble(i: number): number {
+    return parseDouble(this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** One character per byte. */
+  argString(i: number): string {
+    return byteString(this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** A copy of the bytes. */
+  argBytes(i: number): Uint8Array {
+    const offset = this.argOffset(i);
+    return this.input.u8.slice(offset, offset + this.argLength(i));
+  }
+
+  // ---- keys
+
+  /** Hash of key argument `i` in the client's database; for handlers that must find keys other than through keyHash(es). */
+  hashOf(i: number): number {
+    return this.keyspace.hash(this.client.db, this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** Positions the cursor on the item of argument `i` whose hash is `h`. */
+  find(h: number, i: number): boolean {
+    return this.keyspace.find(h, this.client.db, this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  /** The one key, argument 1. */
+  findKey(): boolean {
+    return this.keyspace.find(this.keyHash, this.client.db, this.input, this.argOffset(1), this.argLength(1));
+  }
+
+  /** Statistics of reading commands (keyspace_hits, keyspace_misses). */
+  countHit(): void {
+    this.environment.counters.values[Counter.hits]++;
+  }
+
+  countMiss(): void {
+    this.environment.counters.values[Counter.misses]++;
+  }
+
+  /** True when the found item is a string; else replies WRONGTYPE. */
+  requireString(): boolean {
+    if (this.keyspace.type === ItemType.STRING) return true;
+    this.reply.error(WRONG_TYPE);
+    return false;
+  }
+
+  /** Stages a value of `length` bytes for key argument `i`; false = no memory (nothing is replied). */
+  stage(h: number, i: number, length: number): boolean {
+    return this.keyspace.stage(h, this.client.db, this.input, this.argOffset(i), this.argLength(i), length);
+  }
+
+  /** Replies the found item's value: copied when small, sent from where it lies when large. */
+  replyValue(): void {
+    const keyspace = this.keyspace;
+    const length = keyspace.valueLength;
+    if (length > INLINE_VALUE_BYTES) {
+      const token = keyspace.pin();
+      if (token > 0) {
+        if (!this.reply.bulkRegion(keyspace.value, keyspace.valueOffset, length, token)) keyspace.unpin(token);
+        return;
+      }
+    }
+    this.reply.bulk(keyspace.value, keyspace.valueOffset, length);
+  }
+
+  /** Room for `count` keys in the key arrays. */
+  reserveKeys(count: number): void {
+    if (count <= this.keyArguments.length) return;
+    const size = Math.max(count, this.keyArguments.length * 2);
+    this.keyArguments = grow(this.keyArguments, size);
+    this.keyUses = grow(this.keyUses, size);
+    this.keyHashes = grow(this.keyHashes, size);
+  }
+
+  // ---- the control plane: the client waits, the answer replies in a later turn
+
+  /** Asks all workers; `answer` writes the reply. Replies an error where there is no control plane. */
+  askWorkers<T extends keyof WorkerTopics>(
+    topic: T,
+    question: WorkerTopics[T][0],
+    answer: (answers: readonly WorkerTopics[T][1][]) => void,
+  ): void {
+    const control = this.environment.control;
+    if (control === null) return this.reply.error(NO_CONTROL);
+    const client = this.client;
+    client.suspended = true;
+    control.askWorkers(client, topic, question, (answers) => this.answering(client, () => answer(answers)));
+  }
+
+  askMain<T extends keyof MainTopics>(
+    topic: T,
+    question: MainTopics[T][0],
+    answer: (answer: MainTopics[T][1]) => void,
+  ): void {
+    const control = this.environment.control;
+    if (control === null) return this.reply.error(NO_CONTROL);
+    const client = this.client;
+    client.suspended = true;
+    control.askMain(client, topic, question, (result) => this.answering(client, () => answer(result)));
+  }
+
+  private answering(client: Client, write: () => void): void {
+    this.client = client;
+    this.reply.protocol = client.protocol;
+    const muted = client.replyMode === ReplyMode.OFF;
+    if (muted) this.reply.output.mute();
+    write();
+    if (muted) this.reply.output.unmute();
+  }
+}
+
+const NO_CONTROL = 'ERR this command needs the server; the embedded library has no clients, logs or configuration';
+
+function grow(from: Int32Array, size: number): Int32Array<ArrayBuffer> {
+  const grown = new Int32Array(size);
+  grown.set(from);
+  return grown;
+}

@@ -1,0 +1,21 @@
+/**
+ * What a worker gives its commands: the store, the settings, the counters and the door to the control plane.
+ *
+ * The server makes one for each worker, the embedded library one for each participant. Invariant: `settings` is the
+ * worker's live copy, so a handler reads it each time and never keeps a value.
+ */
+import type { Settings } from '../config/index.js';
+import type { CounterRow, CounterTotals } from '../layout/counters.js';
+import type { Control } from './control.js';
+import type { Keyspace } from './keyspace.js';
+
+export interface Environment {
+  readonly keyspace: Keyspace;
+  readonly settings: Readonly<Settings>;
+  readonly counters: CounterRow;
+  readonly totals: CounterTotals;
+  /** Null in the embedded library. */
+  readonly control: Control | null;
+  /** A handler threw: our mistake, to be logged with its stack. */
+  reportFault(error: unknown): void;
+}

@@ -1,0 +1,311 @@
+/**
+ * The executor: from a parsed request to a handler that runs with its keys locked.
+ *
+ * Order of a request: command -> arity -> authentication -> (inside MULTI) queue, else stage -> locks -> run -> unlock ->
+ * statistics. It knows no transport: sockets, embedded calls and later replication and scripts all come through here.
+ * Invariant: when `execute` returns, exactly one reply has been written (or the client is suspended, or blocked replies are
+ * due later), and no lock is held; `held` says what an exception would leave locked.
+ */
+import { CommandStat, Counter } from '../layout/counters.js';
+import type { Reply } from '../protocol/resp/reply.js';
+import { type Command, KeyMode } from './command.js';
+import { Context } from './context.js';
+import type { Environment } from './environment.js';
+import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import { extractKeys } from './keys.js';
+import type { Keyspace } from './keyspace.js';
+import { Flag } from './spec.js';
+import type { CommandTable } from './table.js';
+import type { Transaction, WatchedKey } from './transaction.js';
+
+export const MAX_KEY_BYTES = 65_535;
+/** FAST commands are timed once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
+const SAMPLE = 128;
+/** Commands that took longer are offered to the latency monitor. */
+const LATENCY_MS_MIN = 1;
+/** SLOWLOG keeps 32 arguments of 128 bytes. */
+const SLOW_ARGUMENTS = 32;
+const SLOW_ARGUMENT_BYTES = 128;
+
+const enum Held {
+  NOTHING = 0,
+  KEY = 1,
+  SET = 2,
+  GATE = 3,
+}
+
+export class Executor {
+  readonly context: Context;
+  readonly table: CommandTable;
+  readonly environment: Environment;
+
+  private readonly keyspace: Keyspace;
+  private readonly reply: Reply;
+  private readonly stats: Float64Array;
+  private readonly counters: Float64Array;
+  private held: Held = Held.NOTHING;
+  private heldHash = 0;
+  private tick = 0;
+
+  constructor(environment: Environment, table: CommandTable, reply: Reply) {
+    this.environment = environment;
+    this.table = table;
+    this.reply = reply;
+    this.keyspace = environment.keyspace;
+    this.stats = environment.counters.commandStats;
+    this.counters = environment.counters.values;
+    this.context = new Context(environment, reply, this);
+  }
+
+  /** The command of the bound request: a subcommand where there is one; null when unknown. Writes nothing. */
+  lookup(): Command | null {
+    const context = this.context;
+    const command = this.table.find(context.input, context.argOffset(0), context.argLength(0));
+    if (command === null || !command.container || context.argc < 2) return command;
+    const sub = this.table.findSubcommand(command, context.input, context.argOffset(1), context.argLength(1));
+    return sub ?? (command.run === null ? null : command);
+  }
+
+  /**
+   * Executes the bound request. `keyHashKnown`: context.keyHash is the hash of its one key in the client's database.
+   */
+  execute(command: Command | null, keyHashKnown: boolean): void {
+    const context = this.context;
+    const client = context.client;
+    client.commands++;
+    this.counters[Counter.commands]++;
+    if (command === null) return this.rejectUnknown();
+    if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
+    if (!client.authenticated && !command.has(Flag.NO_AUTH)) return this.reject(command, NO_AUTH);
+    client.lastCommand = command;
+    context.command = command;
+    const transaction = client.transaction;
+    if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
+    this.call(command, keyHashKnown);
+  }
+
+  /** After an exception: gives back whatever is locked. */
+  abandon(): void {
+    const held = this.held;
+    this.held = Held.NOTHING;
+    this.context.inTransaction = false;
+    this.context.largeStaged = false;
+    if (held === Held.KEY) this.keyspace.unlock(this.heldHash);
+    else if (held === Held.SET) this.keyspace.lockSet.release();
+    else if (held === Held.GATE) this.keyspace.openGate();
+  }
+
+  /** EXEC: runs the client's queue as one atomic step. The caller has checked that there is one. */
+  executeTransaction(): void {
+    const context = this.context;
+    const client = context.client;
+    const transaction = client.transaction as Transaction;
+    const watched = client.watched;
+    client.transaction = null;
+    client.watched = null;
+    if (transaction.broken) return this.reply.error(EXEC_ABORTED);
+
+    const exclusive =
+      (transaction.flags & Flag.CHANGES_DB) !== 0 || transaction.commands.some((command) => command.exclusive);
+    if (exclusive) {
+      this.keyspace.closeGate();
+      this.held = Held.GATE;
+    } else {
+      this.lockTransaction(transaction, watched);
+    }
+    let intact = true;
+    if (watched !== null) {
+      for (const w of watched) {
+        if (this.keyspace.watchSignature(w.hash, w.db, w.key, 0, w.key.length) !== w.signature) intact = false;
+      }
+    }
+    if (intact) {
+      this.reply.array(transaction.commands.length);
+      context.inTransaction = true;
+      for (let i = 0; i < transaction.commands.length; i++) {
+        const command = transaction.commands[i];
+        context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
+        context.command = command;
+        this.hashKeys(command);
+        this.measured(command);
+      }
+      context.inTransaction = false;
+    } else {
+      this.reply.nilArray();
+    }
+    this.unlockAll();
+  }
+
+  // ---- refusing
+
+  /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
+  reject(command: Command | null, text: string): void {
+    const transaction = this.context.client.transaction;
+    if (transaction !== null) transaction.broken = true;
+    if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
+    this.reply.error(text);
+  }
+
+  private rejectUnknown(): void {
+    const context = this.context;
+    const word = context.argString(0);
+    const container = this.table.find(context.input, context.argOffset(0), context.argLength(0));
+    if (container !== null) return this.reject(null, unknownSubcommand(context.argString(1), word));
+    const args: string[] = [];
+    for (let i = 1; i < context.argc && i < 130; i++) args.push(context.argString(i));
+    this.reject(null, unknownCommand(word, args));
+  }
+
+  private queue(command: Command, transaction: Transaction): void {
+    if (command.has(Flag.NO_MULTI)) return this.reject(command, 'ERR Command not allowed inside a transaction');
+    if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
+    this.reply.queued();
+  }
+
+  // ---- running
+
+  private call(command: Command, keyHashKnown: boolean): void {
+    const context = this.context;
+    const keyspace = this.keyspace;
+    if (command.keyMode === KeyMode.ONE && !command.exclusive) {
+      const key = command.firstKey;
+      const length = context.argLength(key);
+      if (length > MAX_KEY_BYTES) return this.reject(command, KEY_TOO_LONG);
+      if (!keyHashKnown) {
+        context.keyHash = keyspace.hash(context.client.db, context.input, context.argOffset(key), length);
+      }
+      if (command.stage !== null && !context.largeStaged && !command.stage(context)) return this.count(command, true);
+      const hash = context.keyHash;
+      keyspace.lock(hash);
+      this.held = Held.KEY;
+      this.heldHash = hash;
+      this.measured(command);
+      this.held = Held.NOTHING;
+      keyspace.unlock(hash);
+      return;
+    }
+    if (command.exclusive) {
+      if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+      keyspace.closeGate();
+      this.held = Held.GATE;
+    } else if (command.keyMode !== KeyMode.NONE) {
+      if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+      if (command.stage !== null && !command.stage(context)) return this.count(command, true);
+      keyspace.lockSet.clear();
+      this.addLocks(command);
+      keyspace.lockSet.acquire();
+      this.held = Held.SET;
+    }
+    this.measured(command);
+    this.unlockAll();
+  }
+
+  /** Runs the handler and keeps its statistics. In a transaction it stages as well: the locks are held already. */
+  private measured(command: Command): void {
+    const context = this.context;
+    const reply = this.reply;
+    const errorsBefore = reply.errorCount;
+    const timed = command.timed || ++this.tick % SAMPLE === 0;
+    const startMs = timed ? performance.now() : 0;
+    if (context.inTransaction && command.stage !== null) {
+      if (command.stage(context)) command.run!(context);
+    } else {
+      command.run!(context);
+    }
+    this.count(command, reply.errorCount !== errorsBefore);
+    if (timed) this.time(command, performance.now() - startMs);
+  }
+
+  private count(command: Command, failed: boolean): void {
+    const row = command.index * CommandStat.WORDS;
+    this.stats[row + CommandStat.calls]++;
+    if (failed) this.stats[row + CommandStat.failed]++;
+  }
+
+  private time(command: Command, elapsedMs: number): void {
+    const microseconds = elapsedMs * 1000;
+    const weight = command.timed ? 1 : SAMPLE;
+    this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
+    const control = this.environment.control;
+    if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
+    if (control.isSlow(microseconds)) this.recordSlow(microseconds);
+    if (elapsedMs >= LATENCY_MS_MIN) {
+      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(elapsedMs));
+    }
+  }
+
+  private recordSlow(microseconds: number): void {
+    const context = this.context;
+    const argv: Uint8Array[] = [];
+    const shown = Math.min(context.argc, SLOW_ARGUMENTS);
+    for (let i = 0; i < shown; i++) {
+      const hidden = context.argc - SLOW_ARGUMENTS + 1;
+      if (i === SLOW_ARGUMENTS - 1 && hidden > 1) {
+        argv.push(Buffer.from(`... (${hidden} more arguments)`));
+        continue;
+      }
+      // A large value that went straight into the store is not in the input.
+      if (context.largeStaged && i === context.command.largeArgument) {
+        argv.push(Buffer.from(`... (${context.argLength(i)} bytes)`));
+        continue;
+      }
+      const length = context.argLength(i);
+      const offset = context.argOffset(i);
+      if (length <= SLOW_ARGUMENT_BYTES) {
+        argv.push(context.argBytes(i));
+      } else {
+        const more = Buffer.from(`... (${length - SLOW_ARGUMENT_BYTES} more bytes)`);
+        argv.push(Buffer.concat([context.input.u8.subarray(offset, offset + SLOW_ARGUMENT_BYTES), more]));
+      }
+    }
+    this.counters[Counter.slowCommands]++;
+    this.environment.control!.recordSlow(microseconds, argv, context.client.address, context.client.name);
+  }
+
+  // ---- keys and locks
+
+  /** Finds and hashes all keys of the bound request; false = one of them is too long. */
+  private hashKeys(command: Command): boolean {
+    const context = this.context;
+    const count = extractKeys(context, command);
+    const db = context.client.db;
+    for (let k = 0; k < count; k++) {
+      const argument = context.keyArguments[k];
+      const length = context.argLength(argument);
+      if (length > MAX_KEY_BYTES) return false;
+      context.keyHashes[k] = this.keyspace.hash(db, context.input, context.argOffset(argument), length);
+    }
+    if (count > 0) context.keyHash = context.keyHashes[0];
+    return true;
+  }
+
+  private addLocks(command: Command): void {
+    const context = this.context;
+    const lockSet = this.keyspace.lockSet;
+    for (let k = 0; k < context.keyCount; k++) lockSet.add(context.keyHashes[k]);
+    if (command.extraLocks !== null) command.extraLocks(context);
+  }
+
+  private lockTransaction(transaction: Transaction, watched: readonly WatchedKey[] | null): void {
+    const context = this.context;
+    const client = context.client;
+    const keyspace = this.keyspace;
+    keyspace.lockSet.clear();
+    if (watched !== null) for (const w of watched) keyspace.lockSet.add(w.hash);
+    for (let i = 0; i < transaction.commands.length; i++) {
+      context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
+      this.hashKeys(transaction.commands[i]);
+      this.addLocks(transaction.commands[i]);
+    }
+    keyspace.lockSet.acquire();
+    this.held = Held.SET;
+  }
+
+  private unlockAll(): void {
+    const held = this.held;
+    this.held = Held.NOTHING;
+    if (held === Held.SET) this.keyspace.lockSet.release();
+    else if (held === Held.GATE) this.keyspace.openGate();
+  }
+}

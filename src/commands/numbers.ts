@@ -1,0 +1,67 @@
+/**
+ * Numbers as clients write them: parsing of byte ranges with Redis's strictness. NaN stands for "not a number"; no exceptions.
+ */
+import type { Bytes } from '../layout/bytes.js';
+
+const INT64_MAX = 0x7fffffffffffffffn;
+const INT64_MIN = -0x8000000000000000n;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+/** Numbers of up to 15 digits are exact doubles. */
+const EXACT_DIGITS = 15;
+
+/**
+ * A 64-bit decimal integer: optional '-', no '+', no leading zeros, no spaces. NaN when it is none. Beyond 2^53 the result
+ * is the nearest double: check Number.isSafeInteger, or use parseInteger64 where exactness matters.
+ */
+export function parseInteger(bytes: Bytes, offset: number, length: number): number {
+  const u8 = bytes.u8;
+  let i = offset;
+  const end = offset + length;
+  const negative = length > 1 && u8[i] === MINUS;
+  if (negative) i++;
+  const digits = end - i;
+  if (digits === 1 && u8[i] === DIGIT_0) return negative ? Number.NaN : 0;
+  if (digits < 1 || digits > 19 || u8[i] === DIGIT_0) return Number.NaN;
+  if (digits > EXACT_DIGITS) {
+    const wide = parseInteger64(bytes, offset, length);
+    return wide === null ? Number.NaN : Number(wide);
+  }
+  let value = 0;
+  for (; i < end; i++) {
+    const digit = u8[i] - DIGIT_0;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return negative ? -value : value;
+}
+
+/** The same, exact. Slow path: allocates. */
+export function parseInteger64(bytes: Bytes, offset: number, length: number): bigint | null {
+  if (length < 1 || length > 20) return null;
+  const text = byteString(bytes, offset, length);
+  if (!/^(0|-?[1-9][0-9]{0,18})$/.test(text)) return null;
+  const value = BigInt(text);
+  return value > INT64_MAX || value < INT64_MIN ? null : value;
+}
+
+/** A double: decimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either). */
+export function parseDouble(bytes: Bytes, offset: number, length: number): number {
+  if (length < 1 || length > 255) return Number.NaN;
+  const text = byteString(bytes, offset, length);
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return Number(text);
+  const infinity = /^([+-]?)inf(inity)?$/i.exec(text);
+  if (infinity !== null) return infinity[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  return Number.NaN;
+}
+
+/** The bytes as a string of one character each (latin1). */
+export function byteString(bytes: Bytes, offset: number, length: number): string {
+  const u8 = bytes.u8;
+  if (length <= 32) {
+    let text = '';
+    for (let i = 0; i < length; i++) text += String.fromCharCode(u8[offset + i]);
+    return text;
+  }
+  return Buffer.from(u8.buffer, u8.byteOffset + offset, length).toString('latin1');
+}

@@ -1,0 +1,262 @@
+/**
+ * The RESP side of a connection: batches of requests from bytes to the executor.
+ *
+ * feed() parses up to BATCH_REQUESTS requests, looks their commands up, lets the store touch the memory of all their keys
+ * (prefetch), then executes them in order. Invariant: what feed() reports as consumed has been executed and answered;
+ * everything behind it will be delivered again.
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { Counter } from '../layout/counters.js';
+import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../protocol/driver.js';
+import { protocolErrorText } from '../protocol/resp/errors.js';
+import { BATCH_REQUESTS, ParseStatus, Request, RequestParser, RequestSource } from '../protocol/resp/parser.js';
+import type { Reply } from '../protocol/resp/reply.js';
+import { Client, ReplyMode } from './client.js';
+import { type Command, KeyMode } from './command.js';
+import type { Context } from './context.js';
+import type { ClientFilter } from './control.js';
+import type { Environment } from './environment.js';
+import { type Executor, MAX_KEY_BYTES } from './executor.js';
+import { LargeValues } from './large-values.js';
+import { Flag } from './spec.js';
+
+/** Fewer requests than this are not worth two passes over their keys. */
+const PREFETCH_MIN = 4;
+
+export class RespDriver implements Driver<Client> {
+  private readonly environment: Environment;
+  private readonly executor: Executor;
+  private readonly context: Context;
+  private readonly reply: Reply;
+  private readonly parser = new RequestParser();
+  private readonly large: LargeValues;
+  private readonly counters: Float64Array;
+  /** One element per request of the batch. */
+  private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
+  private readonly hashes = new Int32Array(BATCH_REQUESTS);
+  private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
+
+  constructor(executor: Executor, reply: Reply) {
+    this.environment = executor.environment;
+    this.executor = executor;
+    this.context = executor.context;
+    this.reply = reply;
+    this.counters = executor.environment.counters.values;
+    this.large = new LargeValues(executor, this.parser);
+  }
+
+  open(id: number, conn: number, address: string): Client {
+    const client = new Client(id, conn, address);
+    client.authenticated = this.environment.settings.requirepass === '';
+    return client;
+  }
+
+  feed(client: Client, input: Bytes, offset: number, end: number): number {
+    const errorsBefore = this.reply.errorCount;
+    this.reply.protocol = client.protocol;
+    client.again = false;
+    client.intoLength = 0;
+    let position = offset;
+    try {
+      position = this.requests(client, input, offset, end);
+    } catch (error) {
+      // A handler's fault, not the client's: nothing stays locked, the others are served on, this client must go.
+      this.executor.abandon();
+      if (this.reply.output.isMuted) this.reply.output.unmute();
+      this.environment.reportFault(error);
+      this.reply.error('ERR internal error');
+      client.closing = Closing.AFTER_REPLY;
+      position = end;
+    }
+    this.counters[Counter.errorReplies] += this.reply.errorCount - errorsBefore;
+    return position - offset;
+  }
+
+  resumeInto(client: Client): void {
+    client.intoLength = 0;
+  }
+
+  closed(client: Client): void {
+    this.large.drop(client);
+    client.transaction = null;
+    client.watched = null;
+    client.partial = null;
+  }
+
+  datagram(): void {}
+
+  describe(client: Client) {
+    let flags = '';
+    if (client.transaction !== null) flags += 'x';
+    if (client.closing !== Closing.NO) flags += 'c';
+    if (client.noEvict) flags += 'e';
+    if (client.noTouch) flags += 'T';
+    if (client.conn >= 0 && client.address.startsWith('/')) flags += 'U';
+    return {
+      name: client.name,
+      user: 'default',
+      db: client.db,
+      flags: flags === '' ? 'N' : flags,
+      multi: client.transaction === null ? -1 : client.transaction.commands.length,
+      watch: client.watched === null ? 0 : client.watched.length,
+      respVersion: client.protocol,
+      lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,
+      commands: client.commands,
+      libraryName: client.libraryName,
+      libraryVersion: client.libraryVersion,
+    };
+  }
+
+  matches(client: Client, filter: ClientFilter): boolean {
+    if (filter.type !== undefined && filter.type !== 'normal') return false;
+    if (filter.user !== undefined && filter.user !== 'default') return false;
+    return filter.name === undefined || filter.name === client.name;
+  }
+
+  refusal(reason: 'maxclients' | 'protected'): string {
+    if (reason === 'maxclients') return '-ERR max number of clients reached\r\n';
+    return (
+      '-DENIED The server runs in protected mode and no password is set: it serves connections from this machine only. ' +
+      'To serve others, set a password (requirepass) or, on a network you trust, switch protected mode off.\r\n'
+    );
+  }
+
+  // ---- one feed
+
+  private requests(client: Client, input: Bytes, offset: number, end: number): number {
+    const parser = this.parser;
+    const output = this.reply.output;
+    parser.maxBulkBytes = this.environment.settings.protoMaxBulkLen;
+    const repliesStart = output.totalBytes;
+    let position = offset;
+    let budget = MAX_REQUESTS_PER_TURN;
+    if (client.large !== null) {
+      position = this.large.finish(client, input, offset, end);
+      if (client.large !== null || client.closing !== Closing.NO || client.suspended) return position;
+      budget--;
+    }
+    while (position < end) {
+      // Limits depend on authentication, which any request may change: until then, one at a time.
+      const limit = client.authenticated ? Math.min(budget, BATCH_REQUESTS) : 1;
+      const status = parser.parse(input, position, end, limit, client.authenticated, client.partial);
+      client.partial = parser.partial;
+      const count = parser.count;
+      if (count > 0) {
+        const executed = this.batch(client, input, position, count);
+        budget -= count;
+        if (executed >= 0) {
+          // The partial request, if any, is behind requests that will be delivered again.
+          client.partial = null;
+          return executed;
+        }
+        position = parser.requests[(count - 1) * Request.WORDS + Request.end];
+      }
+      if (status === ParseStatus.ERROR) {
+        this.protocolError(client);
+        return end;
+      }
+      if (status === ParseStatus.MORE) {
+        // Empty requests (CRLF, *0) leave no record, but are done with.
+        position = parser.restOffset;
+        if (position < end) position = this.large.begin(client, input, position);
+        return position;
+      }
+      if (count === 0) position = parser.restOffset;
+      if (budget <= 0 || output.totalBytes + output.position - repliesStart > MAX_REPLY_BYTES_PER_TURN) {
+        client.again = true;
+        return position;
+      }
+    }
+    return position;
+  }
+
+  /** Executes the parsed requests; returns -1 when all were executed, else the offset of the first that was not. */
+  private batch(client: Client, input: Bytes, start: number, count: number): number {
+    const parser = this.parser;
+    const requests = parser.requests;
+    const context = this.context;
+    const executor = this.executor;
+    const looksAhead = count >= PREFETCH_MIN && this.environment.keyspace.prefetchWorthwhile;
+    const db = client.db;
+    const control = this.environment.control;
+    const writesPaused = control?.isWritePaused === true;
+    if (looksAhead) this.lookAhead(client, input, count);
+    for (let i = 0; i < count; i++) {
+      const word = i * Request.WORDS;
+      const source = requests[word + Request.source] === RequestSource.INPUT ? input : parser.scratch;
+      context.bind(
+        client,
+        source,
+        parser.args,
+        requests[word + Request.firstArgument],
+        requests[word + Request.argumentCount],
+      );
+      const command = looksAhead ? this.commands[i] : executor.lookup();
+      let hashKnown = false;
+      if (looksAhead && this.hashKnown[i] === 1 && client.db === db) {
+        context.keyHash = this.hashes[i];
+        hashKnown = true;
+      }
+      if (writesPaused && command !== null && this.isWrite(client, command)) {
+        control!.waitForUnpause(client);
+        return i === 0 ? start : requests[word - Request.WORDS + Request.end];
+      }
+      if (client.replyMode === ReplyMode.ON) {
+        executor.execute(command, hashKnown);
+      } else {
+        this.executeMuted(client, command, hashKnown);
+      }
+      if (client.closing !== Closing.NO || client.suspended) return requests[word + Request.end];
+    }
+    return -1;
+  }
+
+  /** First pass: commands and hashes of all requests, buckets, then items, so that their cache misses overlap. */
+  private lookAhead(client: Client, input: Bytes, count: number): void {
+    const parser = this.parser;
+    const requests = parser.requests;
+    const context = this.context;
+    const keyspace = this.environment.keyspace;
+    for (let i = 0; i < count; i++) {
+      const word = i * Request.WORDS;
+      const source = requests[word + Request.source] === RequestSource.INPUT ? input : parser.scratch;
+      const argc = requests[word + Request.argumentCount];
+      context.bind(client, source, parser.args, requests[word + Request.firstArgument], argc);
+      const command = this.executor.lookup();
+      this.commands[i] = command;
+      this.hashKnown[i] = 0;
+      if (command === null || command.keyMode !== KeyMode.ONE || command.firstKey >= argc) continue;
+      const length = context.argLength(command.firstKey);
+      if (length > MAX_KEY_BYTES) continue;
+      const hash = keyspace.hash(client.db, source, context.argOffset(command.firstKey), length);
+      this.hashes[i] = hash;
+      this.hashKnown[i] = 1;
+      keyspace.prefetchBucket(hash);
+    }
+    for (let i = 0; i < count; i++) {
+      if (this.hashKnown[i] === 1) keyspace.prefetchItem(this.hashes[i]);
+    }
+  }
+
+  private executeMuted(client: Client, command: Command | null, hashKnown: boolean): void {
+    const output = this.reply.output;
+    if (client.replyMode === ReplyMode.SKIP_NEXT) client.replyMode = ReplyMode.SKIP;
+    output.mute();
+    this.executor.execute(command, hashKnown);
+    // CLIENT REPLY ON has unmuted and answered.
+    if (output.isMuted) output.unmute();
+    if (client.replyMode === ReplyMode.SKIP) client.replyMode = ReplyMode.ON;
+  }
+
+  private isWrite(client: Client, command: Command): boolean {
+    if ((command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) return client.transaction === null;
+    return command.spec.name === 'exec' && client.transaction !== null && (client.transaction.flags & Flag.WRITE) !== 0;
+  }
+
+  private protocolError(client: Client): void {
+    this.counters[Counter.protocolErrors]++;
+    this.reply.error(protocolErrorText(this.parser.error, this.parser.errorByte));
+    client.closing = Closing.AFTER_REPLY;
+    client.partial = null;
+  }
+}
