@@ -1,0 +1,14 @@
+/**
+ * All command families, and the one table that server, embedded library and tests build from them.
+ *
+ * Invariant: every participant of a process builds the table from this list, so that command indices agree among workers.
+ */
+import type { CommandSpec } from './spec.js';
+import { strings } from './string.js';
+import { CommandTable } from './table.js';
+
+export const families: readonly (readonly CommandSpec[])[] = [strings];
+
+export function createCommandTable(): CommandTable {
+  return new CommandTable(families);
+}
