@@ -51,8 +51,8 @@ function importsOf(path: string): Import[] {
   const text = readFileSync(path, 'utf8');
   const pattern =
     /\b(?:import|export)\s+((?:type\s+)?[\w*{}\s,]*?)\s*from\s*'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'\s*\)/g;
-  return [...text.matchAll(pattern)].map(([, clause, staticTarget, dynamicTarget]) => {
-    const target = join(dirname(path), staticTarget ?? dynamicTarget).replace(/\.js$/, '.ts');
+  return [...text.matchAll(pattern)].map(([, clause, staticTarget, bareTarget]) => {
+    const target = join(dirname(path), staticTarget ?? bareTarget).replace(/\.js$/, '.ts');
     const names =
       /^\{([^}]*)\}$/
         .exec((clause ?? '').trim())?.[1]
