@@ -49,8 +49,7 @@ const sourceFiles = filesUnder(SRC, /\.ts$/).filter((path) => !isTest(path));
 /** Static and dynamic imports of our own files. A clause whose names are all marked `type` is a type import. */
 function importsOf(path: string): Import[] {
   const text = readFileSync(path, 'utf8');
-  const pattern =
-    /\b(?:import|export)\s+((?:type\s+)?[\w*{}\s,]*?)\s*from\s*'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'\s*\)/g;
+  const pattern = /\b(?:import|export)\s+((?:type\s+)?[\w*{}\s,]*?)\s*from\s*'(\.[^']+)'|\bimport\s*\(?\s*'(\.[^']+)'/g;
   return [...text.matchAll(pattern)].map(([, clause, staticTarget, bareTarget]) => {
     const target = join(dirname(path), staticTarget ?? bareTarget).replace(/\.js$/, '.ts');
     const names =
