@@ -31,7 +31,7 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     pairs: 9,
     throughputPairs: 5,
     runSeconds: 1.5,
-    latencySeconds: 8,
+    latencySeconds: 5,
     keyCounts: [100_000, 10_000_000],
     redisBenchmarkRequests: 1_000_000,
     largeDatasetBytes: 256 * MiB,

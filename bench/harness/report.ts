@@ -54,10 +54,10 @@ export function writeReport(profile: Profile, names: readonly string[], measurem
   const verdicts = judgedBars
     .map((bar) => judge(bar, measurements))
     .filter((verdict) => verdict.outcome !== 'not measured');
-  const started = new Date().toISOString();
-  const content = { started, profile: profile.name, benches: names, machine: machineFacts(), measurements, verdicts };
+  const finished = new Date().toISOString();
+  const content = { finished, profile: profile.name, benches: names, machine: machineFacts(), measurements, verdicts };
   mkdirSync(resultsFolder, { recursive: true });
-  const file = join(resultsFolder, `${started.replace(/[:.]/g, '-')}-${profile.name}.json`);
+  const file = join(resultsFolder, `${finished.replace(/[:.]/g, '-')}-${profile.name}.json`);
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
   if (verdicts.length > 0) console.log(`\n${verdictTable(verdicts)}`);
   const missing = judgedBars.length - verdicts.length;

@@ -92,6 +92,11 @@ function words(text: string | undefined): string[] {
   return text === undefined ? [] : text.split(/\s+/).filter((word) => word !== '');
 }
 
+/** Settings in the caller's environment would change what is measured. */
+function ourEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('ENTRESOL_')));
+}
+
 function ourCommand(port: number, memcachedPort: number, size: StoreSize): string[] {
   const pool = join(temporaryFolder('pool'), 'pool');
   const template = process.env.ENTRESOL_BENCH_SERVER;
@@ -121,6 +126,6 @@ export async function startOurs(core: number, size: StoreSize): Promise<Server> 
   const wantsMemcached =
     process.env.ENTRESOL_BENCH_SERVER === undefined || process.env.ENTRESOL_BENCH_SERVER.includes('{memcachedPort}');
   const memcachedPort = wantsMemcached ? await freePort() : 0;
-  const child = new Child('entresol', pinned(core, ourCommand(port, memcachedPort, size)));
+  const child = new Child('entresol', pinned(core, ourCommand(port, memcachedPort, size)), ourEnvironment());
   return whenReady(new Server('entresol', child, port, memcachedPort));
 }
