@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Bytes } from '../../layout/bytes.js';
 import { protocolErrorText } from './errors.js';
-import { BATCH_REQUESTS, type PartialRequest, ParseStatus, Request, RequestParser, RequestSource } from './parser.js';
+import { BATCH_REQUESTS, ParseStatus, type PartialRequest, Request, RequestParser, RequestSource } from './parser.js';
 
 interface Outcome {
   readonly requests: string[][];
@@ -70,7 +70,14 @@ function multibulk(argv: readonly string[]): string {
 describe('RESP parser: multibulk', () => {
   it('records the arguments of pipelined requests', () => {
     const text = multibulk(['SET', 'key', '']) + multibulk(['GET', 'key']);
-    expect(parse(text)).toEqual({ requests: [['SET', 'key', ''], ['GET', 'key']], error: null, rest: 0 });
+    expect(parse(text)).toEqual({
+      requests: [
+        ['SET', 'key', ''],
+        ['GET', 'key'],
+      ],
+      error: null,
+      rest: 0,
+    });
   });
 
   it('ignores empty requests', () => {
@@ -174,7 +181,23 @@ describe('RESP parser: properties', () => {
   });
 
   it('never throws on garbage, reads in range, and is indifferent to cuts', () => {
-    const token = fc.constantFrom('*', '$', '\r\n', '\n', '\r', '1', '3', '0', '-1', 'GET', ' ', '"', "'", '\\x4', '\0');
+    const token = fc.constantFrom(
+      '*',
+      '$',
+      '\r\n',
+      '\n',
+      '\r',
+      '1',
+      '3',
+      '0',
+      '-1',
+      'GET',
+      ' ',
+      '"',
+      "'",
+      '\\x4',
+      '\0',
+    );
     const garbage = fc.array(fc.oneof(token, argument), { maxLength: 60 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(garbage, cutsOf, (text, cuts) => {

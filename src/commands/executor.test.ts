@@ -1,0 +1,95 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { MapKeyspace } from '../../test/helpers/map-keyspace.js';
+import { Session } from '../../test/helpers/session.js';
+
+let keyspace: MapKeyspace;
+let session: Session;
+
+beforeEach(() => {
+  keyspace = new MapKeyspace();
+  session = new Session(keyspace);
+});
+
+describe('executor', () => {
+  it('runs commands', () => {
+    expect(session.send('SET k v')).toBe('+OK\r\n');
+    expect(session.send(['get', 'k'])).toBe('$1\r\nv\r\n');
+    expect(session.send('GET other')).toBe('$-1\r\n');
+  });
+
+  it('answers pipelined requests in order', () => {
+    expect(session.raw('SET a 1\r\nGET a\r\nGET b\r\nSET a 2\r\nGET a\r\n')).toBe(
+      '+OK\r\n$1\r\n1\r\n$-1\r\n+OK\r\n$1\r\n2\r\n',
+    );
+  });
+
+  it('gives the same answers when it looks ahead', () => {
+    keyspace.prefetchWorthwhile = true;
+    expect(session.raw('SET a 1\r\nGET a\r\nGET b\r\nnope\r\nGET a x\r\nGET a\r\n')).toBe(
+      "+OK\r\n$1\r\n1\r\n$-1\r\n-ERR unknown command 'nope', with args beginning with: \r\n" +
+        "-ERR wrong number of arguments for 'get' command\r\n$1\r\n1\r\n",
+    );
+  });
+
+  it('refuses what it does not know in the known words', () => {
+    expect(session.send(['FOO', 'bar', 'b\r\nz'])).toBe(
+      "-ERR unknown command 'FOO', with args beginning with: 'bar' 'b  z' \r\n",
+    );
+    expect(session.send('SET k')).toBe("-ERR wrong number of arguments for 'set' command\r\n");
+  });
+
+  it('closes after a protocol error, with the replies before it', () => {
+    expect(session.raw('GET k\r\n*1\r\n+PING\r\n')).toBe("$-1\r\n-ERR Protocol error: expected '$', got '+'\r\n");
+    expect(session.client.closing).toBe(1);
+  });
+
+  it('refuses a key that is too long', () => {
+    expect(session.send(['GET', 'k'.repeat(65_536)])).toMatch(/^-ERR key is too long/);
+    expect(session.send(['GET', 'k'.repeat(65_535)])).toBe('$-1\r\n');
+  });
+
+  it('bounds the work of one feed', () => {
+    expect(session.raw('GET k\r\n'.repeat(3000))).toBe('$-1\r\n'.repeat(3000));
+  });
+
+  it('says when memory is full', () => {
+    keyspace.full = true;
+    expect(session.send('SET k v')).toBe("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+  });
+});
+
+describe('large values', () => {
+  const value = 'x'.repeat(100_000);
+
+  it('are received in place and executed with what follows', () => {
+    expect(session.raw(`*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`)).toBe('');
+    const { client } = session;
+    expect(client.intoLength).toBe(value.length);
+    expect(client.large?.slot?.parked).toBe(true);
+    // The server receives into the staged item; here nothing does, so the value stays zero.
+    session.driver.resumeInto(client);
+    expect(session.raw('\r\n$2\r\nEX\r\n')).toBe('');
+    expect(session.raw('$3\r\n100\r\nGET k\r\n')).toBe(`+OK\r\n$${value.length}\r\n${'\0'.repeat(value.length)}\r\n`);
+  });
+
+  it('are given back when the client goes or breaks the protocol', () => {
+    session.raw(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`);
+    session.driver.closed(session.client);
+    expect(session.client.large).toBeNull();
+  });
+
+  it('are skipped when there is no memory', () => {
+    keyspace.full = true;
+    session.raw(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`);
+    expect(session.client.intoLength).toBe(0);
+    session.raw(value.slice(0, 40_000));
+    expect(session.raw(`${value.slice(40_000)}\r\nGET k\r\n`)).toBe(
+      "-OOM command not allowed when used memory > 'maxmemory'.\r\n$-1\r\n",
+    );
+  });
+
+  it('that come whole are ordinary arguments', () => {
+    expect(session.send(['SET', 'k', value])).toBe('+OK\r\n');
+    expect(session.send('GET k')).toBe(`$${value.length}\r\n${value}\r\n`);
+  });
+});

@@ -1,0 +1,108 @@
+/**
+ * A RESP connection without a socket: bytes in, reply bytes out, through the real driver, executor and reply writer.
+ *
+ *   const session = new Session(new MapKeyspace());
+ *   session.send('SET k v')           // inline; an array sends exact bytes as one multibulk request
+ *   -> '+OK\r\n'
+ *
+ * Invariant: after each send nothing is left locked or staged (MapKeyspace checks it).
+ */
+
+import type { Client } from '../../src/commands/client.js';
+import type { Control } from '../../src/commands/control.js';
+import { Executor } from '../../src/commands/executor.js';
+import { createCommandTable } from '../../src/commands/families.js';
+import type { Keyspace } from '../../src/commands/keyspace.js';
+import { RespDriver } from '../../src/commands/resp-driver.js';
+import { defaultSettings, type Settings } from '../../src/config/index.js';
+import { Bytes } from '../../src/layout/bytes.js';
+import { CounterRow, CounterTotals, createCounterBaseline, createCounterBlock } from '../../src/layout/counters.js';
+import { Send } from '../../src/native/addon.js';
+import { Output } from '../../src/protocol/output.js';
+import { Reply } from '../../src/protocol/resp/reply.js';
+
+/** Big enough for most replies, small enough that tests meet the flush. */
+const OUTPUT_BYTES = 16 * 1024;
+const SENDS = 64;
+
+export class Session {
+  readonly settings: Settings = defaultSettings();
+  readonly driver: RespDriver;
+  readonly executor: Executor;
+  client: Client;
+  readonly faults: unknown[] = [];
+
+  readonly #keyspace: Keyspace & { checkIdle?(): void };
+  readonly #output: Output;
+  readonly #sends = new Int32Array(SENDS * Send.WORDS);
+  #sent: Uint8Array[] = [];
+  #pending: Uint8Array = new Uint8Array(0);
+  #clients = 0;
+
+  constructor(keyspace: Keyspace & { checkIdle?(): void }, control: Control | null = null) {
+    this.#keyspace = keyspace;
+    this.#output = new Output(Bytes.allocate(OUTPUT_BYTES), this.#sends, (count) => this.#take(count));
+    const reply = new Reply(this.#output);
+    const block = createCounterBlock(1);
+    const environment = {
+      keyspace,
+      settings: this.settings,
+      counters: new CounterRow(block, 0),
+      totals: new CounterTotals(block, createCounterBaseline()),
+      control,
+      reportFault: (error: unknown) => this.faults.push(error),
+    };
+    this.executor = new Executor(environment, createCommandTable(), reply);
+    this.driver = new RespDriver(this.executor, reply);
+    this.client = this.connect();
+  }
+
+  /** A further client; assign it to `client` to speak for it. */
+  connect(): Client {
+    return this.driver.open(++this.#clients, this.#clients, '127.0.0.1:50000');
+  }
+
+  /** Sends one request and returns the raw reply (latin1). */
+  send(request: string | readonly (string | Uint8Array)[]): string {
+    return this.raw(typeof request === 'string' ? `${request}\r\n` : multibulk(request));
+  }
+
+  /** Sends bytes as they are; what is incomplete waits for the next call. */
+  raw(data: string | Uint8Array): string {
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
+    const input = Bytes.from(Buffer.concat([this.#pending, bytes]));
+    let consumed = 0;
+    this.#sent = [];
+    this.#output.begin(this.client.conn);
+    do {
+      this.#keyspace.enterBatch();
+      consumed += this.driver.feed(this.client, input, consumed, input.length);
+      this.#keyspace.leaveBatch();
+    } while (this.client.again);
+    this.#output.end();
+    this.#take(this.#output.sendCount);
+    this.#output.restart();
+    this.#pending = input.u8.slice(consumed);
+    this.#keyspace.checkIdle?.();
+    if (this.faults.length > 0) throw this.faults[0];
+    return Buffer.concat(this.#sent).toString('latin1');
+  }
+
+  #take(count: number): void {
+    for (let i = 0; i < count; i++) {
+      const word = i * Send.WORDS;
+      const offset = this.#sends[word + Send.offset];
+      this.#sent.push(this.#output.u8.slice(offset, offset + this.#sends[word + Send.length]));
+    }
+  }
+}
+
+/** A request as clients send it. Strings are byte strings. */
+export function multibulk(argv: readonly (string | Uint8Array)[]): Uint8Array {
+  const parts: Uint8Array[] = [Buffer.from(`*${argv.length}\r\n`)];
+  for (const arg of argv) {
+    const bytes = typeof arg === 'string' ? Buffer.from(arg, 'latin1') : arg;
+    parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'));
+  }
+  return Buffer.concat(parts);
+}
