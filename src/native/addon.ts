@@ -50,21 +50,35 @@ export interface Pump {
   /**
    * One turn: takes the `consumed` words of the last events, sends `sendCount` send records, then waits up to
    * `timeoutMs` (-1 = no limit, 0 = do not wait; does not wait while a connection still holds unconsumed ready bytes) and receives.
-   * Returns the number of events.
+   * Returns the number of events. It comes back after at most 1 s even with -1 (with 0 events): a terminated worker stops only
+   * when it is back in JavaScript.
    */
   poll(sendCount: number, timeoutMs: number): number;
   /** Sends `sendCount` records now, without receiving; what the socket does not take is queued. After it `output` may be reused from 0. */
   flush(sendCount: number): void;
 
-  /** Receives the connection's next `length` bytes straight into an arena; an INTO_DONE event follows. Bytes already held for it count first. */
+  /**
+   * Receives the connection's next `length` bytes straight into an arena; an INTO_DONE event follows. Bytes already held for it
+   * count first: call it while handling a DATA event and set `consumed` to the end of the header. One at a time.
+   */
   receiveInto(conn: number, arena: number, offset: number, length: number): void;
-  /** Stops (true) or resumes (false) reading a connection: held bytes are not delivered meanwhile. */
+  /**
+   * Stops (true) or resumes (false) reading a connection: held bytes are not delivered meanwhile; on resuming, they are delivered
+   * at the next poll. A peer that finishes meanwhile is reported once (PEER_END) and kept until the connection is resumed; so
+   * pause a connection whose reply comes in a later turn, or a half-closed client would be closed before it.
+   */
   pauseReading(conn: number, paused: boolean): void;
-  /** Limits of one connection; bytes of queued output above which reading stops (soft) and it is closed (hard; 0 = none); idle ms (0 = none). */
+  /**
+   * Limits of one connection; bytes of queued output above which reading stops (soft; default 1 MiB) and bytes of queued output
+   * copied into the pump's memory above which it is closed (hard); idle ms (in steps of 32). 0 = none. Region sends count for soft only.
+   */
   setLimits(conn: number, softOutputBytes: number, hardOutputBytes: number, idleMs: number): void;
-  /** Closes after what is queued has been sent (abort=false) or at once with no further events (abort=true). */
+  /**
+   * Closes after what is queued, the records of this turn included, has been sent (abort=false; a CLOSE event follows) or at once
+   * with no further events but SENT for its tokens (abort=true).
+   */
   close(conn: number, abort: boolean): void;
-  /** Bytes queued for sending. */
+  /** Bytes queued for sending, region sends included. A number that has gone gives 0 here, '' and -1 below; calls about it do nothing. */
   outputQueued(conn: number): number;
   /** 'ip:port' or unix path; peer of a connection and local address. */
   peerAddress(conn: number): string;
@@ -97,9 +111,9 @@ export interface Addon {
   mapArena(fd: number, offset: number, bytes: number, options: MapOptions): number;
   /** Anonymous private arena. */
   allocateArena(bytes: number, options: MapOptions): number;
-  /** An ArrayBuffer over the arena for this thread; call once per thread and arena. */
+  /** This thread's ArrayBuffer over the arena (the same one when called again). Takes a reference where this thread holds none. */
   wrapArena(arena: number): ArrayBuffer;
-  /** Drops one reference; unmaps at zero. The ArrayBuffers over it must not be used afterwards. */
+  /** Drops one of this thread's references (its ArrayBuffer is detached with the last); unmaps when no thread holds any. */
   releaseArena(arena: number): void;
   /** Makes a range durable: clwb/clflushopt + sfence on a MAP_SYNC mapping, else msync(MS_SYNC). */
   persist(arena: number, offset: number, bytes: number): void;
@@ -120,7 +134,7 @@ export interface Addon {
   crc32c(arena: number, offset: number, bytes: number, seed: number): number;
 
   // ---- waiting and owner death
-  /** FUTEX_WAIT (shared) on an aligned word while it equals `expected`; true if woken, false on time-out or when it differed. */
+  /** Must be short (a terminated worker stops only when it is back in JavaScript). FUTEX_WAIT (shared) on an aligned word while it equals `expected`; true if woken, false on time-out or when it differed. */
   futexWait(arena: number, offset: number, expected: number, timeoutMs: number): boolean;
   futexWake(arena: number, offset: number, count: number): number;
   /** Takes an OFD write lock on one byte; false when somebody else holds it. The kernel drops it when the descriptor closes. */
@@ -131,9 +145,13 @@ export interface Addon {
   /** Runs when this environment ends, terminate() included: closes the descriptor (frees its byte locks). */
   closeAtExit(fd: number): void;
 
+  /** Page faults beyond the end of a file or on a failing medium that were answered with a page of zeros, in this process. */
+  sigbusCount(): number;
+
   // ---- events across threads
+  /** An eventfd; closed when this environment ends. */
   openEvent(): number;
-  /** Adds 1 to an eventfd. */
+  /** Adds 1 to an eventfd of this process (openEvent or wakeFd); EBADF when it has been closed, whatever has its number now. */
   wake(eventFd: number): void;
   /** CLOCK_MONOTONIC in ms (fraction kept), CLOCK_REALTIME in ms. */
   monotonicMs(): number;
@@ -159,7 +177,11 @@ export interface Addon {
   }): Pump;
 }
 
-/** Words of an event record: conn, kind, offset, length, consumed (written back by JavaScript), aux. */
+/**
+ * Words of an event record. `offset` points into the input buffer when `arena` is -1, else into that arena: a request that
+ * outgrew its input slot. Such an arena is the pump's, under a new number when it has grown: call wrapArena(arena) in the event's
+ * turn and keep nothing of it (its ArrayBuffer is detached when it grows or goes).
+ */
 export const enum Event {
   conn = 0,
   kind = 1,
@@ -167,7 +189,8 @@ export const enum Event {
   length = 3,
   consumed = 4,
   aux = 5,
-  WORDS = 6,
+  arena = 6,
+  WORDS = 8,
 }
 
 export const enum EventKind {
@@ -185,6 +208,8 @@ export const enum EventKind {
   WAKE = 6,
   /** A datagram: conn = address slot valid this turn for replies, aux = kind tag of the listener. */
   DATAGRAM = 7,
+  /** The peer of a connection that pauseReading(conn, true) stopped has finished sending (it may still read). Once per connection. */
+  PEER_END = 8,
 }
 
 /** Words of a send record: conn, arena (-1 = output buffer; -2 = datagram from output to address slot conn), offset, length, token (region sends; 0 = none). Records of one connection are sent in order. */
@@ -197,10 +222,10 @@ export const enum Send {
   WORDS = 5,
 }
 
-/** Loads the addon that `npm run build:native` made (or, in a package, the prebuilt one of this platform). */
+/** Loads the addon that `npm run build:native` made, or the one ENTRESOL_ADDON names (the sanitizer build). */
 function load(): Addon {
   const require = createRequire(import.meta.url);
-  return require('../../native/addon/build/Release/entresol.node') as Addon;
+  return require(process.env.ENTRESOL_ADDON ?? '../../native/addon/build/Release/entresol.node') as Addon;
 }
 
 export const addon: Addon = load();

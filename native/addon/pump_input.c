@@ -1,0 +1,391 @@
+/*
+ * Input: receiving, delivering, and keeping what JavaScript did not consume.
+ *
+ * Owns stashes and own arenas. The invariant: the bytes of a connection are delivered contiguous and in order, and a byte
+ * is copied a bounded number of times however slowly a large request arrives: small remains are copied in front of the next
+ * bytes, large ones live in an arena of the connection, into which it receives directly.
+ */
+#include "pump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline int32_t *event_at(const pump *p, uint32_t index) { return p->events + (size_t)index * EVENT_WORDS; }
+
+static void stash_free(pump *p, pump_conn *c) {
+  p->held_bytes -= c->stash_capacity;
+  free(c->stash);
+  c->stash = NULL;
+  c->stash_bytes = c->stash_capacity = 0;
+}
+
+/* The arena dies at the next poll: JavaScript may be looking at it in this turn. */
+static void own_free(pump *p, pump_conn *c) {
+  p->held_bytes -= (int64_t)arena_table[c->own_arena].bytes;
+  list_push(&p->doomed_arenas, c->own_arena);
+  c->own_arena = -1;
+  c->own_head = c->own_tail = 0;
+}
+
+void input_drop(pump *p, pump_conn *c) {
+  if (c->stash != NULL) stash_free(p, c);
+  if (c->own_arena >= 0) own_free(p, c);
+}
+
+static bool stash_reserve(pump *p, pump_conn *c, uint32_t bytes) {
+  if (bytes <= c->stash_capacity) return true;
+  uint32_t capacity = c->stash_capacity == 0 ? 256 : c->stash_capacity;
+  while (capacity < bytes) capacity *= 2;
+  uint8_t *grown = realloc(c->stash, capacity);
+  if (grown == NULL) return false;
+  p->held_bytes += (int64_t)capacity - c->stash_capacity;
+  c->stash = grown;
+  c->stash_capacity = capacity;
+  return true;
+}
+
+/* Keeps the `rest` last bytes of a delivery; the first `kept` of them are in the stash already (nothing was consumed). */
+static bool stash_keep(pump *p, pump_conn *c, const uint8_t *rest, uint32_t rest_bytes, uint32_t kept) {
+  if (!stash_reserve(p, c, rest_bytes)) return false;
+  memcpy(c->stash + kept, rest + kept, rest_bytes - kept);
+  c->stash_bytes = rest_bytes;
+  return true;
+}
+
+static uint32_t own_bytes_for(const pump *p, uint64_t bytes) {
+  uint64_t capacity = OWN_ARENA_BYTES_MIN;
+  while (capacity < bytes) capacity *= 2;
+  /* Room for one byte beyond the limit, or it could never be seen to be exceeded. */
+  const uint64_t most = (uint64_t)p->max_input_bytes + p->receive_bytes;
+  if (capacity > most && most >= bytes) capacity = most;
+  return capacity > ARENA_BYTES_MAX ? (uint32_t)ARENA_BYTES_MAX : (uint32_t)capacity;
+}
+
+static bool own_open(pump *p, pump_conn *c, const uint8_t *rest, uint32_t rest_bytes) {
+  const map_options options = {.numa_node = -1};
+  const char *syscall_name;
+  const uint32_t capacity = own_bytes_for(p, (uint64_t)rest_bytes * 2);
+  const int32_t number = arena_allocate(capacity, &options, &syscall_name);
+  if (number < 0) return false;
+  if (!instance_hold(p->owner, number)) {
+    arena_drop(number);
+    return false;
+  }
+  memcpy(arena_table[number].base, rest, rest_bytes);
+  p->held_bytes += (int64_t)arena_table[number].bytes;
+  c->own_arena = number;
+  c->own_head = 0;
+  c->own_tail = rest_bytes;
+  if (c->stash != NULL) stash_free(p, c);
+  return true;
+}
+
+/* Makes room behind the tail: moves down what is left when that frees half (or nothing else helps), else doubles. */
+static bool own_reserve(pump *p, pump_conn *c, uint32_t room) {
+  const size_t capacity = arena_table[c->own_arena].bytes;
+  if (capacity - c->own_tail >= room) return true;
+  const uint32_t larger = own_bytes_for(p, (uint64_t)capacity * 2);
+  if (c->own_head >= capacity / 2 || (larger <= capacity && c->own_head > 0)) {
+    uint8_t *base = arena_table[c->own_arena].base;
+    memmove(base, base + c->own_head, c->own_tail - c->own_head);
+    c->own_tail -= c->own_head;
+    c->own_head = 0;
+    return true;
+  }
+  if (larger <= capacity) return capacity > c->own_tail;
+  const int32_t grown = instance_grow(p->owner, c->own_arena, larger);
+  if (grown < 0) return false;
+  p->held_bytes += (int64_t)larger - (int64_t)capacity;
+  c->own_arena = grown;
+  return true;
+}
+
+/* ---- applying what JavaScript wrote back ---- */
+
+/* Held bytes go into the place that receiveInto named. Returns how many were taken. */
+static uint32_t feed_into(pump *p, int32_t number, const uint8_t *bytes, uint32_t available) {
+  pump_conn *c = conn_at(p, number);
+  const uint32_t taken = available < c->into_left ? available : c->into_left;
+  uint8_t *to = arena_at(c->into_arena, c->into_offset, taken);
+  if (to == NULL) { /* released meanwhile */
+    conn_close(p, number, EFAULT, true);
+    return 0;
+  }
+  memmove(to, bytes, taken);
+  c->into_offset += taken;
+  c->into_left -= taken;
+  if (c->into_left == 0) {
+    c->flags |= CONN_HELD;
+    conn_list(p, number);
+  }
+  return taken;
+}
+
+/* Bytes held from earlier turns, which JavaScript is not looking at now. */
+static void feed_into_from_held(pump *p, int32_t number) {
+  pump_conn *c = conn_at(p, number);
+  if (c->own_arena >= 0) {
+    const uint32_t taken = feed_into(p, number, arena_table[c->own_arena].base + c->own_head, c->own_tail - c->own_head);
+    if (c->fd < 0) return;
+    c->own_head += taken;
+    if (c->own_head == c->own_tail) own_free(p, c);
+  } else if (c->stash_bytes > 0) {
+    const uint32_t taken = feed_into(p, number, c->stash, c->stash_bytes);
+    if (c->fd < 0) return;
+    c->stash_bytes -= taken;
+    memmove(c->stash, c->stash + taken, c->stash_bytes);
+    if (c->stash_bytes == 0) stash_free(p, c);
+  }
+}
+
+void input_into(pump *p, int32_t number, int32_t arena_number, uint32_t offset, uint32_t bytes) {
+  pump_conn *c = conn_at(p, number);
+  c->flags = (c->flags | CONN_INTO) & ~(uint32_t)CONN_HELD;
+  c->into_arena = arena_number;
+  c->into_offset = offset;
+  c->into_left = c->into_bytes = bytes;
+  if (bytes == 0) {
+    c->flags |= CONN_HELD;
+    conn_list(p, number);
+  } else if ((c->flags & CONN_DELIVERED) == 0) {
+    feed_into_from_held(p, number);
+  }
+}
+
+void input_resume(pump *p, int32_t number) {
+  pump_conn *c = conn_at(p, number);
+  if ((c->flags & CONN_DELIVERED) != 0) {
+    c->flags |= CONN_RESUMED;
+  } else if ((c->stash_bytes > 0 || c->own_arena >= 0) && (c->flags & CONN_INTO) == 0) {
+    c->flags |= CONN_HELD;
+  }
+  if ((c->flags & CONN_HELD) != 0) conn_list(p, number);
+  if ((c->flags & CONN_EOF) != 0) conn_settle_later(p, number);
+}
+
+/* Stores the rest of a delivery, wherever it lies now. */
+static bool keep_rest(pump *p, pump_conn *c, const uint8_t *rest, uint32_t rest_bytes, bool is_untouched) {
+  if (c->own_arena >= 0) {
+    if (rest_bytes == 0) {
+      own_free(p, c);
+    } else if (rest_bytes <= STASH_BYTES_MAX / 4) {
+      if (!stash_keep(p, c, rest, rest_bytes, 0)) return false;
+      own_free(p, c);
+    } else {
+      c->own_head = c->own_tail - rest_bytes;
+    }
+    return true;
+  }
+  if (rest_bytes == 0) {
+    if (c->stash != NULL) stash_free(p, c);
+    return true;
+  }
+  if (rest_bytes > STASH_BYTES_MAX || rest_bytes > p->receive_bytes) return own_open(p, c, rest, rest_bytes);
+  return stash_keep(p, c, rest, rest_bytes, is_untouched ? c->stash_bytes : 0);
+}
+
+static void apply_event(pump *p, const int32_t *event) {
+  const int32_t number = event[EVENT_CONN];
+  pump_conn *c = conn_live(p, number);
+  if (c == NULL || (c->flags & CONN_DELIVERED) == 0) return;
+  c->flags &= ~(uint32_t)CONN_DELIVERED;
+  const uint32_t length = (uint32_t)event[EVENT_LENGTH];
+  uint32_t consumed = event[EVENT_CONSUMED] < 0 ? 0 : (uint32_t)event[EVENT_CONSUMED];
+  if (consumed > length) consumed = length;
+  const uint8_t *base = c->own_arena >= 0 ? arena_table[c->own_arena].base : p->input;
+  const uint8_t *rest = base + event[EVENT_OFFSET] + consumed;
+  uint32_t rest_bytes = length - consumed;
+  const bool is_resumed = (c->flags & CONN_RESUMED) != 0;
+  c->flags &= ~(uint32_t)CONN_RESUMED;
+  if ((c->flags & CONN_CLOSING) != 0) {
+    input_drop(p, c);
+    return;
+  }
+  bool is_untouched = consumed == 0;
+  if ((c->flags & CONN_INTO) != 0 && c->into_left > 0) {
+    const uint32_t taken = feed_into(p, number, rest, rest_bytes);
+    if (c->fd < 0) return;
+    rest += taken;
+    rest_bytes -= taken;
+    is_untouched = is_untouched && taken == 0;
+  }
+  if (!keep_rest(p, c, rest, rest_bytes, is_untouched)) {
+    conn_close(p, number, ENOMEM, true);
+    return;
+  }
+  if (rest_bytes > 0 && (c->flags & CONN_INTO) == 0) {
+    if (event[EVENT_AUX] == 1 || is_resumed) {
+      c->flags |= CONN_HELD;
+      conn_list(p, number);
+    } else if (rest_bytes >= p->max_input_bytes) {
+      conn_close(p, number, EMSGSIZE, true);
+      return;
+    }
+  }
+  if ((c->flags & CONN_EOF) != 0) conn_settle_later(p, number);
+}
+
+void input_apply(pump *p) {
+  for (uint32_t i = 0; i < p->event_count; i++) {
+    const int32_t *event = event_at(p, i);
+    if (event[EVENT_KIND] == KIND_DATA) apply_event(p, event);
+  }
+}
+
+/* ---- receiving and delivering ---- */
+
+enum receipt { RECEIPT_BYTES, RECEIPT_NOTHING, RECEIPT_END, RECEIPT_DEAD };
+
+/* One recv(). Closes the connection on an error. */
+static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, uint32_t *received) {
+  pump_conn *c = conn_at(p, number);
+  ssize_t count;
+  *received = 0;
+  do {
+    count = recv(c->fd, to, room, 0);
+  } while (count < 0 && errno == EINTR);
+  if (count > 0) {
+    *received = (uint32_t)count;
+    c->active_ms = p->now_ms;
+    return RECEIPT_BYTES;
+  }
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return RECEIPT_NOTHING;
+  if (count < 0) {
+    conn_close(p, number, errno == ECONNRESET || errno == EPIPE ? 0 : errno, true);
+    return RECEIPT_DEAD;
+  }
+  c->flags |= CONN_EOF;
+  conn_watch(p, number);
+  return conn_live(p, number) == NULL ? RECEIPT_DEAD : RECEIPT_END;
+}
+
+static void deliver(pump *p, int32_t number, int32_t arena_number, uint32_t offset, uint32_t length) {
+  pump_conn *c = conn_at(p, number);
+  int32_t *event = pump_emit(p, number, KIND_DATA, 0);
+  event[EVENT_OFFSET] = (int32_t)offset;
+  event[EVENT_LENGTH] = (int32_t)length;
+  event[EVENT_ARENA] = arena_number;
+  c->flags |= CONN_DELIVERED;
+  c->flags &= ~(uint32_t)CONN_HELD;
+}
+
+/* receiveInto: from the socket to its place, several recv() a turn, for these are large. */
+static void serve_into(pump *p, int32_t number) {
+  pump_conn *c = conn_at(p, number);
+  uint32_t budget = RECEIVE_INTO_BYTES_MAX;
+  while (c->into_left > 0 && (c->flags & (CONN_READABLE | CONN_EOF)) == CONN_READABLE && budget > 0) {
+    const uint32_t room = c->into_left < budget ? c->into_left : budget;
+    uint8_t *to = arena_at(c->into_arena, c->into_offset, room);
+    uint32_t received;
+    if (to == NULL) {
+      conn_close(p, number, EFAULT, true);
+      return;
+    }
+    const enum receipt receipt = receive(p, number, to, room, &received);
+    if (receipt == RECEIPT_DEAD) return;
+    c->into_offset += received;
+    c->into_left -= received;
+    budget -= received;
+    if (receipt != RECEIPT_BYTES || received < room) break;
+  }
+  c->flags &= ~(uint32_t)CONN_READABLE;
+  if (c->into_left > 0) {
+    if ((c->flags & CONN_EOF) != 0) conn_close(p, number, 0, true);
+    return;
+  }
+  c->flags &= ~(uint32_t)(CONN_INTO | CONN_HELD);
+  pump_emit(p, number, KIND_INTO_DONE, 0)[EVENT_LENGTH] = (int32_t)c->into_bytes;
+  if (c->stash_bytes > 0 || c->own_arena >= 0) {
+    c->flags |= CONN_HELD;
+    conn_list(p, number);
+  } else if ((c->flags & CONN_EOF) != 0) {
+    conn_settle_later(p, number);
+  }
+}
+
+static inline bool wants_bytes(const pump *p, const pump_conn *c, uint32_t held) {
+  return (c->flags & (CONN_READABLE | CONN_EOF)) == CONN_READABLE && !((c->flags & CONN_HELD) != 0 && held >= p->receive_bytes);
+}
+
+/* After a recv(): is there something to deliver? Settles a connection that has ended with nothing left to do. */
+static bool is_deliverable(pump *p, int32_t number, enum receipt receipt, uint32_t total) {
+  const pump_conn *c = conn_at(p, number);
+  if (receipt == RECEIPT_DEAD) return false;
+  if (total > 0 && (receipt == RECEIPT_BYTES || (c->flags & CONN_HELD) != 0)) return true;
+  if (receipt == RECEIPT_END) conn_settle(p, number);
+  return false;
+}
+
+static void serve_own(pump *p, int32_t number) {
+  pump_conn *c = conn_at(p, number);
+  uint32_t received = 0;
+  enum receipt receipt = RECEIPT_NOTHING;
+  const uint32_t held = c->own_tail - c->own_head;
+  if (wants_bytes(p, c, held)) {
+    if (!own_reserve(p, c, p->receive_bytes)) {
+      conn_close(p, number, held >= p->max_input_bytes ? EMSGSIZE : ENOMEM, true);
+      return;
+    }
+    /* As much again as is held: a large request comes in a logarithmic number of deliveries where the socket has it. */
+    const arena *own = &arena_table[c->own_arena];
+    size_t room = own->bytes - c->own_tail;
+    const size_t most = held > p->receive_bytes ? held : p->receive_bytes;
+    if (room > most) room = most;
+    receipt = receive(p, number, own->base + c->own_tail, room, &received);
+    if (receipt == RECEIPT_DEAD) return;
+    c->own_tail += received;
+  }
+  c->flags &= ~(uint32_t)CONN_READABLE;
+  if (is_deliverable(p, number, receipt, c->own_tail - c->own_head)) {
+    deliver(p, number, c->own_arena, c->own_head, c->own_tail - c->own_head);
+  }
+}
+
+/* False when the input buffer has no room left for this connection in this turn. */
+static bool serve_shared(pump *p, int32_t number) {
+  pump_conn *c = conn_at(p, number);
+  const uint32_t held = c->stash_bytes, free_bytes = p->input_bytes - p->input_used;
+  const uint32_t least = p->receive_bytes < 4096 ? p->receive_bytes : 4096;
+  if (free_bytes < held + least) return false;
+  uint8_t *to = p->input + p->input_used;
+  uint32_t received = 0;
+  enum receipt receipt = RECEIPT_NOTHING;
+  if (wants_bytes(p, c, held)) {
+    const uint32_t room = free_bytes - held < p->receive_bytes ? free_bytes - held : p->receive_bytes;
+    receipt = receive(p, number, to + held, room, &received);
+    if (receipt == RECEIPT_DEAD) return true;
+  }
+  c->flags &= ~(uint32_t)CONN_READABLE;
+  const uint32_t total = held + received;
+  if (is_deliverable(p, number, receipt, total)) {
+    if (held > 0) memcpy(to, c->stash, held);
+    deliver(p, number, -1, p->input_used, total);
+    p->input_used += (total + 7) & ~7u;
+    if (p->input_used > p->input_bytes) p->input_used = p->input_bytes;
+  }
+  return true;
+}
+
+/* Serves the connections that were in the list when it began; what does not fit stays at the head. */
+void input_serve(pump *p) {
+  const int32_t last = p->ready_last;
+  for (int32_t number = p->ready_first; number >= 0 && p->event_count < p->max_events; number = p->ready_first) {
+    pump_conn *c = conn_at(p, number);
+    const bool is_last = number == last;
+    if ((c->flags & (CONN_PAUSED | CONN_CHOKED | CONN_CLOSING)) != 0) {
+      conn_unlist(p, number);
+      c->flags &= ~(uint32_t)CONN_READABLE; /* level-triggered: epoll reports it again */
+    } else if ((c->flags & CONN_INTO) != 0) {
+      conn_unlist(p, number);
+      serve_into(p, number);
+    } else if (c->own_arena >= 0) {
+      conn_unlist(p, number);
+      serve_own(p, number);
+    } else {
+      if (!serve_shared(p, number)) break;
+      conn_unlist(p, number);
+    }
+    if (is_last) break;
+  }
+}
