@@ -55,7 +55,7 @@ async function fillAndCount(context: BenchContext, server: Server, size: StoreSi
   const after = processMemory(server.pid);
   const metadataBytes = await metadataOf(server);
   const capBytes = size.dramBytes + (await outsideCap(server));
-  const sweep = await runLoad(core, server, { ...load, mode: 'sweep' });
+  const sweep = await runLoad(core, server, { ...load, mode: 'sweep' }, true);
   const grown = after.anonymousBytes - before.anonymousBytes;
   return {
     items: sweep.hits,

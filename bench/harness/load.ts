@@ -80,14 +80,14 @@ function toArguments(options: Readonly<Record<string, string | number | undefine
 }
 
 /**
- * Runs one load. Throws on any error reply, wrong-sized value or missing answer, unless `allowErrors` (a full store that
- * refuses writes): a fast server that answers wrongly has no figure.
+ * Runs one load. Throws on any error reply, wrong-sized value, missing answer or, unless `mayMiss` (a full store), missing
+ * key: a fast server that answers wrongly has no figure.
  */
 export async function runLoad(
   core: number,
   server: Server,
   options: LoadOptions,
-  allowErrors = false,
+  mayMiss = false,
 ): Promise<LoadResult> {
   const port = options.protocol === 'resp' ? server.respPort : server.memcachedPort;
   if (port === 0) throw new Error(`${server.name} does not speak ${options.protocol} here`);
@@ -99,10 +99,12 @@ export async function runLoad(
     throw new Error(`${(error as Error).message}\n${server.name} said:\n${server.process.output.slice(-2000)}`);
   }
   const result = JSON.parse(output) as LoadResult;
-  if (!allowErrors && (result.errors > 0 || result.mismatches > 0 || result.unanswered > 0)) {
+  const misses = mayMiss ? 0 : result.gets - result.hits - result.errors;
+  if (result.errors + result.mismatches + result.unanswered + misses > 0) {
     throw new Error(
       `${server.name} (${options.protocol} ${options.mode}): ${result.errors} errors (${result.firstError}), ` +
-        `${result.mismatches} values of the wrong length, ${result.unanswered} requests without an answer`,
+        `${result.mismatches} values of the wrong length, ${misses} keys missing, ` +
+        `${result.unanswered} requests without an answer`,
     );
   }
   return result;

@@ -20,6 +20,8 @@ export interface Profile {
   readonly embeddedKeyCounts: readonly number[];
   readonly embeddedGets: number;
   readonly embeddedRounds: number;
+  readonly workerKeys: number;
+  /** Batches of 64 requests that each worker goes round. */
   readonly workerBatches: number;
 }
 
@@ -40,7 +42,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [10_000, 1_000_000],
     embeddedGets: 3_000_000,
     embeddedRounds: 5,
-    workerBatches: 60_000,
+    workerKeys: 1_000_000,
+    workerBatches: 16_384,
   },
   quick: {
     name: 'quick',
@@ -56,7 +59,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [10_000, 1_000_000],
     embeddedGets: 1_000_000,
     embeddedRounds: 3,
-    workerBatches: 20_000,
+    workerKeys: 1_000_000,
+    workerBatches: 8192,
   },
   tiny: {
     name: 'tiny',
@@ -72,7 +76,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [1000],
     embeddedGets: 5000,
     embeddedRounds: 1,
-    workerBatches: 100,
+    workerKeys: 1000,
+    workerBatches: 64,
   },
 };
 
