@@ -1,0 +1,384 @@
+/**
+ * The data plane of one worker: poll, handle events, let background work have its slice, again; never back to libuv.
+ *
+ *   poll(sends of the last turn) -> clock -> enterBatch -> events -> drivers write replies -> background -> leaveBatch
+ *
+ * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
+ * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
+ */
+import type { Settings } from '../config/index.js';
+import { Bytes } from '../layout/bytes.js';
+import { Counter, type CounterRow } from '../layout/counters.js';
+import { addon, Event, EventKind, type Pump } from '../native/addon.js';
+import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
+import type { Output } from '../protocol/output.js';
+import type { Clock } from './clock.js';
+import { Connections } from './connections.js';
+import { answerTopic } from './topics.js';
+import type { ControlHost, WorkerControl } from './worker-control.js';
+
+/** What the loop needs of the keyspace. */
+export interface LoopStore {
+  /** Wall-clock milliseconds of this turn. */
+  setClock(ms: number): void;
+  enterBatch(): void;
+  leaveBatch(): void;
+  /** Expiry, reclaim, purge for about so long; true when there is more to do now. */
+  background(budgetMicroseconds: number): boolean;
+  /** The bytes of a region send have left. */
+  unpin(token: number): void;
+  settingsChanged(settings: Settings): void;
+}
+
+export interface LoopParts {
+  readonly pump: Pump;
+  readonly output: Output;
+  readonly store: LoopStore;
+  readonly clock: Clock;
+  readonly counters: CounterRow;
+  readonly control: WorkerControl;
+  /** By ListenerKind. */
+  readonly drivers: readonly Driver[];
+}
+
+/** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
+const BUSY_SLICE_MICROSECONDS = 250;
+const IDLE_SLICE_MICROSECONDS = 1000;
+/** How often the gauges of the pump are published and long turns are looked for. */
+const GAUGE_PERIOD_MS = 100;
+/** Most milliseconds one poll waits. */
+const POLL_MAX_MS = 1000;
+
+export class Loop implements ControlHost {
+  readonly connections: Connections;
+  readonly pump: Pump;
+  readonly control: WorkerControl;
+  nowMs: number;
+
+  readonly #output: Output;
+  readonly #store: LoopStore;
+  readonly #clock: Clock;
+  readonly #values: Float64Array;
+  readonly #drivers: readonly Driver[];
+  readonly #events: Int32Array;
+  readonly #input: Bytes;
+  /** Requests too large for the input buffer lie in arenas of their own. */
+  readonly #inputs = new Map<number, Bytes>();
+  /** Connections to close after this turn's replies have been handed over. */
+  readonly #closing: number[] = [];
+  #hasMore = false;
+  #nextSliceAtMs = 0;
+  #nextGaugesAtMs = 0;
+  #clockSteps = 0;
+  #bytesOutSeen = 0;
+  #stopDeadlineMs = 0;
+
+  constructor(parts: LoopParts) {
+    this.pump = parts.pump;
+    this.control = parts.control;
+    this.connections = new Connections(parts.counters);
+    this.#output = parts.output;
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#values = parts.counters.values;
+    this.#drivers = parts.drivers;
+    this.#events = new Int32Array(parts.pump.events);
+    this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
+    this.nowMs = parts.clock.nowMs;
+    parts.control.attach(this);
+    this.#applyLimits();
+  }
+
+  /** Runs until stop() and the last connection's end. */
+  run(): void {
+    while (this.#stopDeadlineMs === 0) this.turn(this.#timeoutMs());
+    this.#finish();
+  }
+
+  turn(timeoutMs: number): void {
+    const output = this.#output;
+    const count = this.pump.poll(output.sendCount, timeoutMs);
+    output.restart();
+    this.nowMs = this.#clock.tick();
+    this.#store.setClock(this.nowMs);
+    const values = this.#values;
+    values[Counter.turns]++;
+
+    const monotonicMs = this.#clock.monotonicMs;
+    const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
+    if (count > 0 || isSliceDue) {
+      this.#store.enterBatch();
+      for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
+      if (isSliceDue) this.#background(count > 0);
+      this.#store.leaveBatch();
+    }
+    if (count === 0) values[Counter.idleTurns]++;
+    values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
+    this.#bytesOutSeen = output.totalBytes;
+
+    if (this.control.isPaused) this.control.checkPause(this.nowMs);
+    if (monotonicMs >= this.#nextGaugesAtMs) this.#gauges(monotonicMs);
+    if (this.#closing.length > 0) this.#closeAfterReplies();
+  }
+
+  #timeoutMs(): number {
+    if (this.#hasMore) return 0;
+    let waitMs = Math.min(this.#nextSliceAtMs - addon.monotonicMs(), POLL_MAX_MS);
+    if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
+    // Rounded up: waking a fraction of a millisecond early would spin.
+    return waitMs <= 0 ? 0 : Math.ceil(waitMs);
+  }
+
+  #handle(event: number): void {
+    const events = this.#events;
+    const conn = events[event + Event.conn];
+    switch (events[event + Event.kind]) {
+      case EventKind.DATA:
+        this.#data(event, conn);
+        return;
+      case EventKind.SENT:
+        this.#store.unpin(events[event + Event.aux]);
+        return;
+      case EventKind.INTO_DONE:
+        this.#intoDone(conn, events[event + Event.length]);
+        return;
+      case EventKind.ACCEPT:
+        this.#accept(conn, events[event + Event.aux]);
+        return;
+      case EventKind.CLOSE:
+        this.#closed(conn, events[event + Event.aux]);
+        return;
+      case EventKind.DATAGRAM:
+        this.#datagram(event, conn);
+        return;
+      case EventKind.WAKE:
+        this.control.drain();
+        return;
+      case EventKind.PEER_END:
+        // It waits for an answer or a pause and has closed its sending side: it still gets its replies.
+        return;
+    }
+  }
+
+  #data(event: number, conn: number): void {
+    const events = this.#events;
+    const length = events[event + Event.length];
+    const client = this.connections.at(conn);
+    if (client === null || client.closing !== Closing.NO) {
+      events[event + Event.consumed] = length;
+      return;
+    }
+    if (client.suspended || this.control.isAllPaused) {
+      if (!client.suspended) this.control.waitForUnpause(client);
+      this.pump.pauseReading(conn, true);
+      events[event + Event.consumed] = 0;
+      events[event + Event.aux] = 1;
+      return;
+    }
+    const offset = events[event + Event.offset];
+    const output = this.#output;
+    const bytesOutBefore = output.totalBytes;
+    client.again = false;
+    output.begin(conn);
+    const consumed = this.connections.drivers[conn]!.feed(client, this.#inputOf(event), offset, offset + length);
+    output.end();
+    events[event + Event.consumed] = consumed;
+    events[event + Event.aux] = client.again || client.suspended ? 1 : 0;
+    this.#values[Counter.bytesIn] += consumed;
+    this.connections.bytesIn[conn] += consumed;
+    this.connections.bytesOut[conn] += output.totalBytes - bytesOutBefore;
+    this.connections.activeAtMs[conn] = this.nowMs;
+    this.#afterDriver(client, conn);
+  }
+
+  #intoDone(conn: number, length: number): void {
+    const client = this.connections.at(conn);
+    if (client === null || client.closing !== Closing.NO) return;
+    this.#values[Counter.bytesIn] += length;
+    this.connections.bytesIn[conn] += length;
+    this.connections.activeAtMs[conn] = this.nowMs;
+    client.intoLength = 0;
+    this.#output.begin(conn);
+    this.connections.drivers[conn]!.resumeInto(client);
+    this.#output.end();
+    this.#afterDriver(client, conn);
+  }
+
+  /** What a driver asked for while it had the client. */
+  #afterDriver(client: DriverClient, conn: number): void {
+    if (client.closing !== Closing.NO) {
+      this.closeClient(conn, client.closing === Closing.AFTER_REPLY);
+      return;
+    }
+    if (client.intoLength > 0) {
+      this.pump.receiveInto(conn, client.intoArena, client.intoOffset, client.intoLength);
+      client.intoLength = 0;
+    }
+    if (client.suspended) this.pump.pauseReading(conn, true);
+  }
+
+  #accept(conn: number, kind: number): void {
+    const driver = this.#drivers[kind];
+    const { settings } = this.control;
+    if (!this.connections.admit(settings.maxclients)) {
+      this.#refuse(conn, driver.refusal('maxclients'));
+      return;
+    }
+    this.#values[Counter.connectionsAccepted]++;
+    this.#limit(conn);
+    const client = driver.open(this.connections.nextClientId(), conn, this.pump.peerAddress(conn));
+    this.connections.add(conn, client, driver, kind, this.nowMs);
+  }
+
+  #refuse(conn: number, message: string): void {
+    this.#values[Counter.connectionsRejected]++;
+    this.#output.begin(conn);
+    this.#output.ascii(message);
+    this.#output.end();
+    this.#closing.push(conn);
+  }
+
+  #closed(conn: number, reason: number): void {
+    const values = this.#values;
+    if (reason === ETIMEDOUT) values[Counter.connectionsIdleClosed]++;
+    else if (reason === ENOBUFS) values[Counter.connectionsOutputLimitClosed]++;
+    else if (reason === EMSGSIZE) values[Counter.connectionsInputLimitClosed]++;
+    this.connections.remove(conn);
+  }
+
+  #datagram(event: number, slot: number): void {
+    const events = this.#events;
+    const offset = events[event + Event.offset];
+    const length = events[event + Event.length];
+    this.#values[Counter.datagrams]++;
+    this.#values[Counter.bytesIn] += length;
+    this.#drivers[events[event + Event.aux]].datagram(slot, this.#inputOf(event), offset, offset + length);
+  }
+
+  #inputOf(event: number): Bytes {
+    const arena = this.#events[event + Event.arena];
+    if (arena < 0) return this.#input;
+    let input = this.#inputs.get(arena);
+    if (input === undefined || input.length === 0) {
+      input = new Bytes(addon.wrapArena(arena), arena);
+      this.#inputs.set(arena, input);
+    }
+    return input;
+  }
+
+  #background(isBusy: boolean): void {
+    const startedMs = addon.monotonicMs();
+    this.#hasMore = this.#store.background(isBusy ? BUSY_SLICE_MICROSECONDS : IDLE_SLICE_MICROSECONDS);
+    const tookMs = addon.monotonicMs() - startedMs;
+    this.#values[Counter.backgroundMicroseconds] += tookMs * 1000;
+    this.control.recordLatency('expire-cycle', tookMs);
+    this.#nextSliceAtMs = this.#clock.monotonicMs + 1000 / this.control.settings.hz;
+  }
+
+  #gauges(monotonicMs: number): void {
+    this.#nextGaugesAtMs = monotonicMs + GAUGE_PERIOD_MS;
+    this.#values[Counter.heldBytes] = this.pump.heldBytes();
+    if (this.#clock.bigSteps !== this.#clockSteps) {
+      this.#clockSteps = this.#clock.bigSteps;
+      const seconds = (this.#clock.lastBigStepMs / 1000).toFixed(3);
+      this.control.log('warning', `the wall clock was set by ${seconds} s: keys expire by the new time`);
+    }
+  }
+
+  // ---- limits
+
+  settingsChanged(): void {
+    this.#applyLimits();
+    for (let conn = 0; conn < this.connections.clients.length; conn++) {
+      if (this.connections.clients[conn] !== null) this.#limit(conn);
+    }
+    this.#store.settingsChanged(this.control.settings);
+  }
+
+  #applyLimits(): void {
+    const { settings } = this.control;
+    // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
+    // limit stops a flood below it, at little cost.
+    const ceiling = settings.maxclients + FLOOD_MARGIN;
+    this.pump.setGlobalLimits(ceiling, settings.clientQueryBufferLimit, TOO_MANY);
+  }
+
+  #limit(conn: number): void {
+    const { clientOutputBufferSoft, clientOutputBufferHard, timeout } = this.control.settings;
+    this.pump.setLimits(conn, clientOutputBufferSoft, clientOutputBufferHard, timeout * 1000);
+  }
+
+  // ---- the control plane's wishes
+
+  answerTopic(topic: Parameters<ControlHost['answerTopic']>[0], question: never): unknown {
+    return answerTopic(this, topic, question);
+  }
+
+  suspend(conn: number): void {
+    this.pump.pauseReading(conn, true);
+  }
+
+  resume(conn: number, clientId: number, write: (() => void) | null): void {
+    const client = this.connections.withId(conn, clientId);
+    if (client === null) return;
+    client.suspended = false;
+    if (write !== null) {
+      this.#output.begin(conn);
+      write();
+      this.#output.end();
+    }
+    this.#afterDriver(client, conn);
+    if (!client.suspended && client.closing === Closing.NO) this.pump.pauseReading(conn, false);
+  }
+
+  closeClient(conn: number, afterReply: boolean): void {
+    const client = this.connections.at(conn);
+    if (client === null) return;
+    if (afterReply) {
+      client.closing = Closing.AFTER_REPLY;
+      if (!client.suspended) this.#closing.push(conn);
+      return;
+    }
+    client.closing = Closing.NOW;
+    this.connections.remove(conn);
+    this.pump.close(conn, true);
+  }
+
+  #closeAfterReplies(): void {
+    this.pump.flush(this.#output.sendCount);
+    this.#output.restart();
+    for (const conn of this.#closing) this.pump.close(conn, false);
+    this.#closing.length = 0;
+  }
+
+  stop(graceMs: number): void {
+    this.#stopDeadlineMs = this.#clock.monotonicMs + Math.max(1, graceMs);
+  }
+
+  /** What is written is sent, for as long as the grace lasts; no new request is read. */
+  #finish(): void {
+    this.pump.pauseAccept(true);
+    this.pump.flush(this.#output.sendCount);
+    this.#output.restart();
+    for (let conn = 0; conn < this.connections.clients.length; conn++) {
+      const client = this.connections.clients[conn];
+      if (client === null) continue;
+      client.closing = Closing.AFTER_REPLY;
+      this.pump.close(conn, false);
+    }
+    while (this.connections.count > 0) {
+      const leftMs = this.#stopDeadlineMs - addon.monotonicMs();
+      if (leftMs <= 0) break;
+      this.turn(Math.ceil(Math.min(leftMs, POLL_MAX_MS)));
+    }
+    for (let conn = 0; conn < this.connections.clients.length; conn++) this.connections.remove(conn);
+    this.pump.destroy();
+  }
+}
+
+/** errno values that the pump gives as the reason of a CLOSE event. */
+const ETIMEDOUT = 110;
+const ENOBUFS = 105;
+const EMSGSIZE = 90;
+const FLOOD_MARGIN = 64;
+const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');

@@ -1,0 +1,102 @@
+/**
+ * One worker's answers to the questions that go to every worker: its clients, its pause, its slow log and latencies.
+ *
+ * The invariant: an answer is plain data and speaks of this worker alone; whoever asked merges the answers.
+ */
+import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
+import type { Pump } from '../native/addon.js';
+import { Closing } from '../protocol/driver.js';
+import type { Connections } from './connections.js';
+import { ListenerKind } from './messages.js';
+import type { WorkerControl } from './worker-control.js';
+
+export interface TopicContext {
+  readonly connections: Connections;
+  readonly control: WorkerControl;
+  readonly pump: Pump;
+  readonly nowMs: number;
+  /** Closes a connection at once, or after its pending reply when `afterReply`. */
+  closeClient(conn: number, afterReply: boolean): void;
+}
+
+type Answers = { readonly [T in keyof WorkerTopics]: (c: TopicContext, q: WorkerTopics[T][0]) => WorkerTopics[T][1] };
+
+const answers: Answers = {
+  clientList: (context, filter) => matching(context, filter).map((conn) => rowOf(context, conn)),
+
+  clientKill: (context, filter) => {
+    const victims = matching(context, filter);
+    for (const conn of victims) {
+      // A client that waits for an answer (the one that asks, perhaps) gets it first.
+      context.closeClient(conn, context.control.isAwaitingAnswer(context.connections.at(conn)!.id));
+    }
+    return victims.length;
+  },
+
+  clientPause: ({ control }, { untilMs, writesOnly }) => {
+    control.pause(untilMs, writesOnly);
+    return true;
+  },
+
+  slowLogGet: ({ control }, { count }) => control.slowLog.newest(count),
+  slowLogLength: ({ control }) => control.slowLog.length,
+  slowLogReset: ({ control }) => {
+    control.slowLog.reset();
+    return true;
+  },
+
+  latencyGet: ({ control }, { event }) => control.latency.get(event),
+  latencyReset: ({ control }, { events }) => control.latency.reset(events),
+};
+
+export function answerTopic<T extends keyof WorkerTopics>(
+  context: TopicContext,
+  topic: T,
+  question: WorkerTopics[T][0],
+): WorkerTopics[T][1] {
+  return answers[topic](context, question);
+}
+
+/** Slots of the clients that the filter means. */
+function matching(context: TopicContext, filter: ClientFilter): number[] {
+  const { connections } = context;
+  const slots: number[] = [];
+  for (let conn = 0; conn < connections.clients.length; conn++) {
+    const client = connections.clients[conn];
+    if (client === null || client.closing !== Closing.NO) continue;
+    if (filter.ids !== undefined && !filter.ids.includes(client.id)) continue;
+    if (filter.notIds?.includes(client.id) === true || client.id === filter.exceptId) continue;
+    if (filter.address !== undefined && context.pump.peerAddress(conn) !== filter.address) continue;
+    if (filter.localAddress !== undefined && context.pump.localAddress(conn) !== filter.localAddress) continue;
+    if (filter.maxAgeSeconds !== undefined && ageSeconds(context, conn) < filter.maxAgeSeconds) continue;
+    if (!connections.drivers[conn]!.matches(client, filter)) continue;
+    slots.push(conn);
+  }
+  return slots;
+}
+
+function ageSeconds({ connections, nowMs }: TopicContext, conn: number): number {
+  return Math.max(0, Math.floor((nowMs - connections.openedAtMs[conn]) / 1000));
+}
+
+function rowOf(context: TopicContext, conn: number): ClientRow {
+  const { connections, pump, nowMs } = context;
+  const client = connections.clients[conn]!;
+  const kind = connections.kinds[conn];
+  const own = connections.drivers[conn]!.describe(client);
+  return {
+    ...own,
+    flags: kind === ListenerKind.REDIS_UNIX ? `${own.flags.replace('N', '')}U` : own.flags,
+    worker: context.control.workerIndex,
+    id: client.id,
+    address: pump.peerAddress(conn),
+    localAddress: pump.localAddress(conn),
+    fd: pump.fd(conn),
+    kind: kind === ListenerKind.MEMCACHED ? 'memcached' : 'redis',
+    ageSeconds: ageSeconds(context, conn),
+    idleSeconds: Math.max(0, Math.floor((nowMs - connections.activeAtMs[conn]) / 1000)),
+    outputQueuedBytes: pump.outputQueued(conn),
+    bytesIn: connections.bytesIn[conn],
+    bytesOut: connections.bytesOut[conn],
+  };
+}

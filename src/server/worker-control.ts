@@ -1,0 +1,215 @@
+/**
+ * The worker's end of the control plane: sends questions of its clients to the main thread, answers those of others,
+ * applies new settings, and keeps who waits for what.
+ *
+ * The invariant: a client is suspended exactly while it stands in `#waiting` or `#paused`; resuming it makes the pump
+ * deliver what it had sent meanwhile. Nothing here runs on the path of an ordinary request.
+ */
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import type { Asker, Control, MainTopics, WorkerTopics } from '../commands/control.js';
+import type { Settings } from '../config/index.js';
+import { Counter, type CounterRow } from '../layout/counters.js';
+import { LatencyMonitor } from './latency-monitor.js';
+import type { ControlStart, Level, ToMain, ToWorker } from './messages.js';
+import { SlowLog } from './slow-log.js';
+
+/** What the control plane needs of the loop. */
+export interface ControlHost {
+  /** Wall-clock milliseconds of this turn. */
+  readonly nowMs: number;
+  /** Runs `write` with the output on that client, if it is still there; then reads it again. */
+  resume(conn: number, clientId: number, write: (() => void) | null): void;
+  /** Stops feeding and reading the client. */
+  suspend(conn: number): void;
+  answerTopic(topic: keyof WorkerTopics, question: unknown): unknown;
+  settingsChanged(): void;
+  stop(graceMs: number): void;
+}
+
+interface Waiting {
+  readonly conn: number;
+  readonly clientId: number;
+  readonly answer: (reply: unknown) => void;
+}
+
+export class WorkerControl implements Control {
+  readonly settings: Settings;
+  readonly workerIndex: number;
+  readonly workerCount: number;
+  readonly startedAtMs: number;
+  readonly slowLog: SlowLog;
+  readonly latency: LatencyMonitor;
+  isWritePaused = false;
+  /** CLIENT PAUSE ... ALL is in force: the loop feeds nobody. */
+  isAllPaused = false;
+
+  readonly #port: MessagePort;
+  readonly #counters: CounterRow;
+  #host: ControlHost | null = null;
+  #nextAskId = 1;
+  readonly #waiting = new Map<number, Waiting>();
+  /** Slot -> client id. */
+  readonly #paused = new Map<number, number>();
+  #pausedUntilMs = 0;
+
+  constructor(start: ControlStart, counters: CounterRow) {
+    this.settings = start.settings;
+    this.workerIndex = start.workerIndex;
+    this.workerCount = start.workerCount;
+    this.startedAtMs = start.startedAtMs;
+    this.#port = start.port;
+    this.#counters = counters;
+    this.slowLog = new SlowLog(counters.shared, start.settings.slowlogMaxLen);
+    this.latency = new LatencyMonitor(start.settings.latencyMonitorThreshold);
+  }
+
+  attach(host: ControlHost): void {
+    this.#host = host;
+  }
+
+  post(message: ToMain): void {
+    this.#port.postMessage(message);
+  }
+
+  log(level: Level, message: string): void {
+    this.post({ type: 'log', level, message });
+  }
+
+  // ---- asking
+
+  askWorkers<T extends keyof WorkerTopics>(
+    asker: Asker,
+    topic: T,
+    question: WorkerTopics[T][0],
+    answer: (answers: readonly WorkerTopics[T][1][]) => void,
+  ): void {
+    const askId = this.#wait(asker, answer as (reply: unknown) => void);
+    this.post({ type: 'askWorkers', askId, topic, question });
+  }
+
+  askMain<T extends keyof MainTopics>(
+    asker: Asker,
+    topic: T,
+    question: MainTopics[T][0],
+    answer: (answer: MainTopics[T][1]) => void,
+  ): void {
+    const askId = this.#wait(asker, answer as (reply: unknown) => void);
+    this.post({ type: 'askMain', askId, topic, question });
+  }
+
+  /** Slow path: looks at all that wait. */
+  isAwaitingAnswer(clientId: number): boolean {
+    for (const waiting of this.#waiting.values()) if (waiting.clientId === clientId) return true;
+    return false;
+  }
+
+  #wait(asker: Asker, answer: (reply: unknown) => void): number {
+    const askId = this.#nextAskId++;
+    asker.suspended = true;
+    this.#waiting.set(askId, { conn: asker.conn, clientId: asker.id, answer });
+    this.#countSuspended();
+    return askId;
+  }
+
+  // ---- the mailbox
+
+  /** After a wake-up: handles everything that has been posted. */
+  drain(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port) as { readonly message: ToWorker } | undefined;
+      if (received === undefined) return;
+      this.#handle(received.message);
+    }
+  }
+
+  #handle(message: ToWorker): void {
+    const host = this.#host!;
+    switch (message.type) {
+      case 'ask': {
+        const answer = host.answerTopic(message.topic, message.question);
+        this.post({ type: 'answer', askId: message.askId, answer });
+        return;
+      }
+      case 'reply': {
+        const waiting = this.#waiting.get(message.askId);
+        if (waiting === undefined) return;
+        this.#waiting.delete(message.askId);
+        this.#countSuspended();
+        host.resume(waiting.conn, waiting.clientId, () => waiting.answer(message.reply));
+        return;
+      }
+      case 'settings':
+        Object.assign(this.settings, message.changes);
+        this.slowLog.setCapacity(this.settings.slowlogMaxLen);
+        this.latency.threshold = this.settings.latencyMonitorThreshold;
+        host.settingsChanged();
+        this.post({ type: 'answer', askId: message.askId, answer: true });
+        return;
+      case 'stop':
+        host.stop(message.graceMs);
+        return;
+    }
+  }
+
+  // ---- CLIENT PAUSE
+
+  /** `untilMs` 0 ends the pause. A longer or stricter pause in force stays, as in Redis. */
+  pause(untilMs: number, writesOnly: boolean): void {
+    if (untilMs === 0) {
+      this.#unpause();
+      return;
+    }
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
+    if (writesOnly) this.isWritePaused = true;
+    else this.isAllPaused = true;
+  }
+
+  /** Once a turn while a pause is in force. */
+  checkPause(nowMs: number): void {
+    if (this.isPaused && nowMs >= this.#pausedUntilMs) this.#unpause();
+  }
+
+  get isPaused(): boolean {
+    return this.isAllPaused || this.isWritePaused;
+  }
+
+  /** Milliseconds to the end of the pause. */
+  pauseLeftMs(nowMs: number): number {
+    return Math.max(1, this.#pausedUntilMs - nowMs);
+  }
+
+  waitForUnpause(asker: Asker): void {
+    asker.suspended = true;
+    this.#paused.set(asker.conn, asker.id);
+    this.#countSuspended();
+  }
+
+  #unpause(): void {
+    this.isAllPaused = false;
+    this.isWritePaused = false;
+    this.#pausedUntilMs = 0;
+    for (const [conn, clientId] of this.#paused) this.#host!.resume(conn, clientId, null);
+    this.#paused.clear();
+    this.#countSuspended();
+  }
+
+  #countSuspended(): void {
+    this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size;
+  }
+
+  // ---- the logs
+
+  isSlow(microseconds: number): boolean {
+    const threshold = this.settings.slowlogLogSlowerThan;
+    return threshold >= 0 && microseconds >= threshold;
+  }
+
+  recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void {
+    this.#counters.values[Counter.slowCommands]++;
+    this.slowLog.add(this.#host!.nowMs, microseconds, argv, address, clientName);
+  }
+
+  recordLatency(event: string, milliseconds: number): void {
+    this.latency.record(event, this.#host!.nowMs, milliseconds);
+  }
+}
