@@ -1,0 +1,230 @@
+/**
+ * The superblock and the tables behind it: pages 0..metaPages-1 of the DRAM tier, "Cache Meta".
+ *
+ *     page 0   superblock (4 KiB) | shard table | participant table | class table | pin table | database table
+ *              | index directory (one page number for each 8192 buckets) | page table (32 bytes a page)
+ *
+ * Everything is a 32-bit word of arena 0; tables are found by their word offsets in the superblock, so that a later version
+ * can grow them. Words that several participants change without one lock are changed with Atomics.
+ */
+export const enum Super {
+  MAGIC = 0x5254_4e45, // 'ENTR'
+  /** Version of all layouts in src/layout; a pool of another version is refused. */
+  VERSION = 1,
+  BYTE_ORDER = 0x01020304,
+
+  MAGIC_WORD = 0,
+  VERSION_WORD = 1,
+  BYTE_ORDER_WORD = 2,
+  /** 1 once formatting is complete. */
+  READY_WORD = 3,
+  DRAM_PAGES_WORD = 4,
+  CAPACITY_PAGES_WORD = 5,
+  /** Page number of the first capacity page: a multiple of an arena's pages. */
+  CAPACITY_BASE_WORD = 6,
+  SHARD_SHIFT_WORD = 7,
+  SEED_LOW_WORD = 8,
+  SEED_HIGH_WORD = 9,
+  META_PAGES_WORD = 10,
+  SHARD_TABLE_WORD = 11,
+  PARTICIPANT_TABLE_WORD = 12,
+  CLASS_TABLE_WORD = 13,
+  PIN_TABLE_WORD = 14,
+  DATABASE_TABLE_WORD = 15,
+  DIRECTORY_WORD = 16,
+  DIRECTORY_LENGTH_WORD = 17,
+  PAGE_TABLE_WORD = 18,
+  PAGE_TABLE_LENGTH_WORD = 19,
+  /** Random identity, four words; the capacity file carries the same. */
+  IDENTITY_WORD = 20,
+  POLICY_WORD = 24,
+  LFU_LOG_FACTOR_WORD = 25,
+  LFU_DECAY_MINUTES_WORD = 26,
+  /** 1 = active expiry is switched off (DEBUG SET-ACTIVE-EXPIRE). */
+  EXPIRY_PAUSED_WORD = 27,
+  /** Most pages that data may take in all (maxmemory); 0 = all. */
+  MAX_DATA_PAGES_WORD = 28,
+  /** Adds up page numbers of a format, low word of its creation time: diagnostics only. */
+  CREATED_LOW_WORD = 29,
+  CREATED_HIGH_WORD = 30,
+
+  // One cache line each for words that are contended.
+  /** The store gate: 0 = open, else the exclusive participant's number + 1. */
+  GATE_WORD = 64,
+  /** Participants that take locks without marking themselves in-batch. */
+  UNBATCHED_COUNT_WORD = 80,
+  /** Lock of the page table, the directory and the capacity log's queue. */
+  PAGE_LOCK_WORD = 96,
+  DRAM_FREE_WORD = 97,
+  CAPACITY_FREE_WORD = 98,
+  DRAM_HINT_WORD = 99,
+  CAPACITY_HINT_WORD = 100,
+  /** Open page of overflow buckets and how many of it are handed out. */
+  OVERFLOW_PAGE_WORD = 101,
+  OVERFLOW_USED_WORD = 102,
+  /** Sealed log pages, oldest first (linked through the page table). */
+  LOG_HEAD_WORD = 103,
+  LOG_TAIL_WORD = 104,
+  LOG_COUNT_WORD = 105,
+  LOG_SEQUENCE_WORD = 106,
+  /** Large items, oldest first. */
+  LARGE_HEAD_WORD = 107,
+  LARGE_TAIL_WORD = 108,
+  /** Lock of log reclaim: one participant at a time works on the tail page. */
+  RECLAIM_LOCK_WORD = 112,
+  RECLAIM_PAGE_WORD = 113,
+  RECLAIM_UNIT_WORD = 114,
+  PIN_LOCK_WORD = 128,
+  SWEEP_WORD = 144,
+  /** Times when a database is to be flushed (flush_all with a delay): low and high words; 0 = none. */
+  FLUSH_AT_LOW_WORD = 160,
+  FLUSH_AT_HIGH_WORD = 161,
+  FLUSH_DATABASE_WORD = 162,
+  /** Pages whose spare chunks participants shall give back: bumped by whoever wants to empty a slab page. */
+  DRAIN_WORD = 176,
+
+  /** Counters of participants that have left, 64 doubles. */
+  DEPARTED_STATS_WORD = 512,
+
+  BYTES = 4096,
+  WORDS = 1024,
+}
+
+/** A shard's block, 64 bytes: one cache line, written only by the lock's holder. */
+export const enum Shard {
+  LOCK_WORD = 0,
+  BUCKETS_WORD = 1,
+  ITEMS_WORD = 2,
+  VERSION_LOW_WORD = 3,
+  VERSION_HIGH_WORD = 4,
+  FREE_OVERFLOW_WORD = 5,
+  OVERFLOW_COUNT_WORD = 6,
+  EXPIRING_WORD = 7,
+  WORDS = 16,
+}
+
+/** Database table: 16 logical numbers -> physical, states of the physical ones, then per shard the counts of each physical one. */
+export const enum Database {
+  LOGICAL = 16,
+  PHYSICAL = 32,
+  MAP_WORD = 0,
+  STATE_WORD = 16,
+  COUNTS_WORD = 48,
+  /** Words of one shard's counts: items and expiring items of each physical database. */
+  SHARD_WORDS = 64,
+  EXPIRING_OFFSET = 32,
+}
+
+export const enum DatabaseState {
+  FREE = 0,
+  LIVE = 1,
+  /** Flushed: its items are unreachable and being removed. */
+  DEAD = 2,
+}
+
+/** Participant table entry, 64 bytes. */
+export const enum Participant {
+  MAX = 126,
+  STATE_WORD = 0,
+  PID_WORD = 1,
+  /** Its page (journals, magazines, held chunks). */
+  PAGE_WORD = 2,
+  IN_BATCH_WORD = 3,
+  UNBATCHED_WORD = 4,
+  WORDS = 16,
+}
+
+export const enum ParticipantState {
+  FREE = 0,
+  ACTIVE = 1,
+  /** Dead; its changes are rolled back and its locks released, its chunks and pages not yet freed. */
+  RESTORED = 2,
+}
+
+/** Slab class block, 64 bytes. */
+export const enum SlabClass {
+  MAX = 112,
+  LOCK_WORD = 0,
+  /** First page with free chunks (linked through the page table), 0 = none. */
+  PARTIAL_WORD = 1,
+  PAGES_WORD = 2,
+  /** First of all pages of the class, circular order for the CLOCK hand. */
+  FIRST_WORD = 3,
+  HAND_PAGE_WORD = 4,
+  HAND_CHUNK_WORD = 5,
+  EVICTIONS_WORD = 6,
+  /** Idle seconds of the last victims, a moving average: the age at which this class loses items. */
+  VICTIM_AGE_WORD = 7,
+  WORDS = 16,
+}
+
+/** Page table entry, 32 bytes. */
+export const enum PageInfo {
+  /** kind | class << 8 | owner << 16 | closed flag */
+  KIND_WORD = 0,
+  /** Slab: the page is being emptied, none of its chunks is handed out. */
+  CLOSED_FLAG = 0x0100_0000,
+  NEXT_WORD = 1,
+  PREVIOUS_WORD = 2,
+  /** Slab: first free chunk + 1, linked through the chunks; 0 = none. Log: write position in units. Large: pages of the run. */
+  FREE_HEAD_WORD = 3,
+  /** Slab: chunks in the page's free list. Log: live units. */
+  FREE_COUNT_WORD = 4,
+  /** Slab: chunks ever handed out; those behind have never been used. Log: sequence number. */
+  CARVED_WORD = 5,
+  /** Slab: next and previous page with free chunks. */
+  PARTIAL_NEXT_WORD = 6,
+  PARTIAL_PREVIOUS_WORD = 7,
+  WORDS = 8,
+}
+
+export const enum PageKind {
+  FREE = 0,
+  META = 1,
+  INDEX = 2,
+  SLAB = 3,
+  /** Being filled by its owner. */
+  LOG_OPEN = 4,
+  LOG_SEALED = 5,
+  /** First page of an item that owns whole pages. */
+  LARGE = 6,
+  LARGE_REST = 7,
+  PARTICIPANT = 8,
+  /** Taken from the pool by a participant and not yet put to use. */
+  TAKEN = 9,
+}
+
+/** Pin table: slots of (page, unit, count, doomed). */
+export const enum Pin {
+  SLOTS = 1024,
+  PAGE_WORD = 0,
+  UNIT_WORD = 1,
+  COUNT_WORD = 2,
+  /** 1 = the item was unlinked while pinned; the last unpin frees it. */
+  DOOMED_WORD = 3,
+  WORDS = 4,
+}
+
+/** A participant's page (1 MiB of DRAM). */
+export const enum ParticipantPage {
+  HELD_COUNT_WORD = 0,
+  LOG_PAGE_WORD = 1,
+  ALLOC_COUNT_WORD = 2,
+  UNDO_COUNT_WORD = 3,
+  /** Statistics, 64 doubles. */
+  STATS_WORD = 32,
+  STATS_COUNT = 64,
+  /** Chunks in flight: (page, unit) pairs. */
+  HELD_WORD = 256,
+  HELD_SLOTS = 4096,
+  /** Spare chunks a class: count, then (page, unit) pairs. */
+  MAGAZINE_WORD = 8448,
+  MAGAZINE_WORDS = 40,
+  MAGAZINE_SLOTS = 16,
+  /** Undo journal of allocator words: (arena, word, old) triples. */
+  ALLOC_WORD = 16384,
+  ALLOC_SLOTS = 4096,
+  /** Undo journal of data: records growing upward, each ending in its header so that it can be walked back. */
+  UNDO_WORD = 32768,
+  UNDO_WORDS = 229376,
+}

@@ -1,0 +1,133 @@
+/**
+ * Undo journals of one participant, in its own page of shared memory.
+ *
+ * Whoever changes words under a lock first saves what they held; a participant that dies leaves its journal, and whoever
+ * repairs it writes the old words back, newest first. A dead process has executed all stores up to the one it died at,
+ * so program order is all that is needed: no fence.
+ *
+ * Two journals: `undo` for a command's changes to index and items (open until its locks are released), `alloc` for the
+ * allocator's (open while a class or the page lock is held): the latter must stand even when the former is rolled back.
+ *
+ *     undo record   n words of old content | arena | word | n         (walked backwards from UNDO_COUNT_WORD)
+ *     alloc record  arena | word | old
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { ParticipantPage as P } from '../layout/superblock.js';
+import type { Memory } from './memory.js';
+
+export class Journal {
+  readonly #memory: Memory;
+  readonly #words: Int32Array;
+  readonly #undoBase: number;
+  readonly #undoCount: number;
+  readonly #allocBase: number;
+  readonly #allocCount: number;
+  /** Copies of the two count words: saves reading shared memory. */
+  #undo = 0;
+  #alloc = 0;
+
+  /** `words` and `base` are the participant's page, its own or (for repair) a dead one's. */
+  constructor(memory: Memory, words: Int32Array, base: number) {
+    this.#memory = memory;
+    this.#words = words;
+    this.#undoBase = base + P.UNDO_WORD;
+    this.#undoCount = base + P.UNDO_COUNT_WORD;
+    this.#allocBase = base + P.ALLOC_WORD;
+    this.#allocCount = base + P.ALLOC_COUNT_WORD;
+    this.#undo = words[this.#undoCount];
+    this.#alloc = words[this.#allocCount];
+  }
+
+  /** True when `wordCount` more words can be saved in one record. */
+  hasRoom(wordCount: number): boolean {
+    return this.#undo + wordCount + 3 <= P.UNDO_WORDS;
+  }
+
+  /** Saves one word of an arena before it is changed. */
+  save(arena: number, source: Int32Array, word: number): void {
+    // A command larger than the journal is rolled back only in its last part.
+    if (this.#undo + 4 > P.UNDO_WORDS) this.commit();
+    const words = this.#words;
+    const at = this.#undoBase + this.#undo;
+    words[at] = source[word];
+    words[at + 1] = arena;
+    words[at + 2] = word;
+    words[at + 3] = 1;
+    this.#undo += 4;
+    words[this.#undoCount] = this.#undo;
+  }
+
+  saveRange(arena: number, source: Int32Array, word: number, wordCount: number): void {
+    if (!this.hasRoom(wordCount)) this.commit();
+    const words = this.#words;
+    const at = this.#undoBase + this.#undo;
+    if (wordCount > 64) words.set(source.subarray(word, word + wordCount), at);
+    else for (let i = 0; i < wordCount; i++) words[at + i] = source[word + i];
+    words[at + wordCount] = arena;
+    words[at + wordCount + 1] = word;
+    words[at + wordCount + 2] = wordCount;
+    this.#undo += wordCount + 3;
+    words[this.#undoCount] = this.#undo;
+  }
+
+  /** The changes stand. */
+  commit(): void {
+    if (this.#undo !== 0) {
+      this.#undo = 0;
+      this.#words[this.#undoCount] = 0;
+    }
+  }
+
+  saveAlloc(arena: number, source: Int32Array, word: number): void {
+    const words = this.#words;
+    if (this.#alloc >= P.ALLOC_SLOTS) throw new Error('allocator journal is full');
+    const at = this.#allocBase + this.#alloc * 3;
+    words[at] = arena;
+    words[at + 1] = word;
+    words[at + 2] = source[word];
+    this.#alloc++;
+    words[this.#allocCount] = this.#alloc;
+  }
+
+  /** Saves a control word, then sets it. */
+  setControl(word: number, value: number): void {
+    this.saveAlloc(0, this.#memory.ctl, word);
+    this.#memory.ctl[word] = value;
+  }
+
+  commitAlloc(): void {
+    this.#alloc = 0;
+    this.#words[this.#allocCount] = 0;
+  }
+
+  get isOpen(): boolean {
+    return this.#undo !== 0 || this.#alloc !== 0;
+  }
+
+  /** Writes back what the command had changed so far. */
+  rollback(): void {
+    const arenas: readonly Bytes[] = this.#memory.arenas;
+    const words = this.#words;
+    let used = this.#undo;
+    while (used > 0) {
+      const end = this.#undoBase + used;
+      const wordCount = words[end - 1];
+      const word = words[end - 2];
+      const target = arenas[words[end - 3]].i32;
+      const from = end - 3 - wordCount;
+      for (let i = 0; i < wordCount; i++) target[word + i] = words[from + i];
+      used -= wordCount + 3;
+    }
+    this.commit();
+  }
+
+  rollbackAlloc(): void {
+    const arenas: readonly Bytes[] = this.#memory.arenas;
+    const words = this.#words;
+    for (let i = this.#alloc - 1; i >= 0; i--) {
+      const at = this.#allocBase + i * 3;
+      arenas[words[at]].i32[words[at + 1]] = words[at + 2];
+    }
+    this.commitAlloc();
+  }
+}

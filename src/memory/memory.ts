@@ -1,0 +1,150 @@
+/**
+ * A participant's view of the pool's memory: arenas, the control words, its own page, and the word locks.
+ *
+ * Owns: the mapping from page numbers to this thread's typed arrays. Invariant: arena `i` of `arenas` holds pages
+ * i * 1024 .. i * 1024 + 1023, DRAM first, then (from capacityBase) the capacity tier.
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { Page, pageOffset } from '../layout/location.js';
+import { PageInfo, Participant, Super } from '../layout/superblock.js';
+import { addon } from '../native/addon.js';
+
+/** Set in a lock word while somebody may be asleep on it. */
+const WAITERS = 0x100;
+const OWNER_MASK = 0xff;
+const SPINS = 64;
+/** A waiter that has slept this long asks whether the owner still lives. */
+const OWNER_CHECK_MS = 10;
+
+export class Memory {
+  readonly ctl: Int32Array;
+  readonly dramPages: number;
+  readonly capacityPages: number;
+  readonly capacityBase: number;
+  readonly shardShift: number;
+  readonly shardCount: number;
+  readonly shardTable: number;
+  readonly participantTable: number;
+  readonly classTable: number;
+  readonly pinTable: number;
+  readonly databaseTable: number;
+  readonly directory: number;
+  readonly directoryLength: number;
+  readonly pageTable: number;
+
+  /** This participant's number, and the value it writes into lock words. */
+  self = -1;
+  lockMark = 0;
+  /** Typed array and first word of this participant's page. */
+  own: Int32Array;
+  ownBase = 0;
+  ownArena = 0;
+
+  /** Called with a dead participant's number by a waiter; repairs what it held. Set by the store. */
+  repairDead: (participant: number) => void = () => {
+    throw new Error('no repair attached');
+  };
+
+  constructor(
+    readonly arenas: Bytes[],
+    /** Descriptor of the control file (the DRAM tier): this participant's own open file description. */
+    readonly controlFd: number,
+  ) {
+    const ctl = arenas[0].i32;
+    this.ctl = ctl;
+    this.own = ctl;
+    this.dramPages = ctl[Super.DRAM_PAGES_WORD];
+    this.capacityPages = ctl[Super.CAPACITY_PAGES_WORD];
+    this.capacityBase = ctl[Super.CAPACITY_BASE_WORD];
+    this.shardShift = ctl[Super.SHARD_SHIFT_WORD];
+    this.shardCount = 1 << this.shardShift;
+    this.shardTable = ctl[Super.SHARD_TABLE_WORD];
+    this.participantTable = ctl[Super.PARTICIPANT_TABLE_WORD];
+    this.classTable = ctl[Super.CLASS_TABLE_WORD];
+    this.pinTable = ctl[Super.PIN_TABLE_WORD];
+    this.databaseTable = ctl[Super.DATABASE_TABLE_WORD];
+    this.directory = ctl[Super.DIRECTORY_WORD];
+    this.directoryLength = ctl[Super.DIRECTORY_LENGTH_WORD];
+    this.pageTable = ctl[Super.PAGE_TABLE_WORD];
+  }
+
+  /** Binds this view to a participant slot whose page is already allocated. */
+  become(participant: number): void {
+    this.self = participant;
+    this.lockMark = participant + 1;
+    const page = this.ctl[this.participantWord(participant) + Participant.PAGE_WORD];
+    this.ownArena = page >>> Page.ARENA_SHIFT;
+    this.own = this.arenas[this.ownArena].i32;
+    this.ownBase = pageOffset(page) >>> 2;
+  }
+
+  participantWord(participant: number): number {
+    return this.participantTable + participant * Participant.WORDS;
+  }
+
+  /** First word of a page's entry in the page table. */
+  pageInfo(page: number): number {
+    return this.pageTable + page * PageInfo.WORDS;
+  }
+
+  pageKind(page: number): number {
+    return this.ctl[this.pageTable + page * PageInfo.WORDS] & 0xff;
+  }
+
+  isCapacity(page: number): boolean {
+    return page >= this.capacityBase;
+  }
+
+  /** True when the page number lies in either tier: for numbers read without a lock. */
+  isPage(page: number): boolean {
+    return page > 0 && (page < this.dramPages || (page >= this.capacityBase && page < this.capacityBase + this.capacityPages));
+  }
+
+  // ---- word locks
+
+  lock(word: number): void {
+    if (Atomics.compareExchange(this.ctl, word, 0, this.lockMark) !== 0) this.#lockSlow(word);
+  }
+
+  tryLock(word: number): boolean {
+    return Atomics.compareExchange(this.ctl, word, 0, this.lockMark) === 0;
+  }
+
+  unlock(word: number): void {
+    if (Atomics.exchange(this.ctl, word, 0) !== this.lockMark) addon.futexWake(this.arenas[0].arena, word << 2, 1);
+  }
+
+  holds(word: number): boolean {
+    return (this.ctl[word] & OWNER_MASK) === this.lockMark;
+  }
+
+  /** Takes a dead owner's lock word away from it and wakes whoever waits. */
+  releaseFor(word: number): void {
+    Atomics.store(this.ctl, word, 0);
+    addon.futexWake(this.arenas[0].arena, word << 2, 1 << 20);
+  }
+
+  isAlive(participant: number): boolean {
+    return participant === this.self || addon.isByteLocked(this.controlFd, participant);
+  }
+
+  #lockSlow(word: number): void {
+    const { ctl } = this;
+    for (let i = 0; i < SPINS; i++) {
+      if (Atomics.load(ctl, word) === 0 && Atomics.compareExchange(ctl, word, 0, this.lockMark) === 0) return;
+    }
+    for (;;) {
+      const held = Atomics.load(ctl, word);
+      if (held === 0) {
+        // Others may still sleep: keep the mark, so that the unlock wakes one of them.
+        if (Atomics.compareExchange(ctl, word, 0, this.lockMark | WAITERS) === 0) return;
+        continue;
+      }
+      const owner = (held & OWNER_MASK) - 1;
+      if (owner === this.self) throw new Error(`participant ${owner} waits for lock word ${word}, which it holds`);
+      if ((held & WAITERS) === 0 && Atomics.compareExchange(ctl, word, held, held | WAITERS) !== held) continue;
+      const woken = addon.futexWait(this.arenas[0].arena, word << 2, held | WAITERS, OWNER_CHECK_MS);
+      if (!woken && Atomics.load(ctl, word) === (held | WAITERS) && !this.isAlive(owner)) this.repairDead(owner);
+    }
+  }
+}

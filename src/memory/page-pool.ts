@@ -1,0 +1,218 @@
+/**
+ * The Page Pool: hands out 1 MiB pages of both tiers, and runs of pages for large items.
+ *
+ * Owns: the kind word of every page and the two free counts, all under the page lock. The kind word is the only truth;
+ * free pages are found by a scan from a hint (a page is taken a few hundred times a second at most), so a crash leaves no list to mend.
+ * Single pages grow from the bottom of a tier, runs from its top, which keeps long free runs together.
+ */
+import { Page } from '../layout/location.js';
+import { PageInfo, PageKind, Super } from '../layout/superblock.js';
+import type { Journal } from './journal.js';
+import type { Memory } from './memory.js';
+
+/** DRAM pages kept back from slabs, for the index and for new participants. */
+export const DRAM_RESERVE_PAGES = 2;
+/** No page. */
+export const NO_PAGE = 0;
+
+export class PagePool {
+  readonly #memory: Memory;
+  readonly #journal: Journal;
+
+  constructor(memory: Memory, journal: Journal) {
+    this.#memory = memory;
+    this.#journal = journal;
+  }
+
+  get dramFree(): number {
+    return this.#memory.ctl[Super.DRAM_FREE_WORD];
+  }
+
+  get capacityFree(): number {
+    return this.#memory.ctl[Super.CAPACITY_FREE_WORD];
+  }
+
+  /** Takes a DRAM page as `kind`; NO_PAGE when no more than `reservePages` are free, or maxmemory is reached. */
+  takeDram(kind: number, slabClass: number, reservePages: number): number {
+    const { ctl, dramPages } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    let page = NO_PAGE;
+    if (ctl[Super.DRAM_FREE_WORD] > reservePages && (kind !== PageKind.SLAB || this.#underLimit(1))) {
+      page = this.#findFree(1, dramPages, ctl[Super.DRAM_HINT_WORD]);
+      if (page !== NO_PAGE) {
+        this.#mark(page, kind, slabClass);
+        this.#journal.setControl(Super.DRAM_FREE_WORD, ctl[Super.DRAM_FREE_WORD] - 1);
+        ctl[Super.DRAM_HINT_WORD] = page + 1;
+      }
+    }
+    this.#finish();
+    return page;
+  }
+
+  takeCapacity(kind: number): number {
+    const { ctl, capacityBase, capacityPages } = this.#memory;
+    if (capacityPages === 0) return NO_PAGE;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    let page = NO_PAGE;
+    if (ctl[Super.CAPACITY_FREE_WORD] > 0 && this.#underLimit(1)) {
+      page = this.#findFree(capacityBase, capacityBase + capacityPages, ctl[Super.CAPACITY_HINT_WORD]);
+      if (page !== NO_PAGE) {
+        this.#mark(page, kind, 0);
+        this.#journal.setControl(Super.CAPACITY_FREE_WORD, ctl[Super.CAPACITY_FREE_WORD] - 1);
+        ctl[Super.CAPACITY_HINT_WORD] = page + 1;
+      }
+    }
+    this.#finish();
+    return page;
+  }
+
+  /**
+   * Takes `pageCount` adjacent pages of one arena for a large item and queues the run as the youngest. NO_PAGE when the
+   * tier has no such run.
+   */
+  takeRun(pageCount: number, fromCapacity: boolean, reservePages: number): number {
+    const memory = this.#memory;
+    const { ctl } = memory;
+    const first = fromCapacity ? memory.capacityBase : 1;
+    const end = fromCapacity ? memory.capacityBase + memory.capacityPages : memory.dramPages;
+    const freeWord = fromCapacity ? Super.CAPACITY_FREE_WORD : Super.DRAM_FREE_WORD;
+    if (fromCapacity && memory.capacityPages === 0) return NO_PAGE;
+    memory.lock(Super.PAGE_LOCK_WORD);
+    let page = NO_PAGE;
+    if (ctl[freeWord] - reservePages >= pageCount && this.#underLimit(pageCount)) {
+      page = this.#findRun(first, end, pageCount);
+      if (page !== NO_PAGE) {
+        for (let i = 0; i < pageCount; i++) this.#mark(page + i, i === 0 ? PageKind.LARGE : PageKind.LARGE_REST, 0);
+        const info = memory.pageInfo(page);
+        ctl[info + PageInfo.FREE_HEAD_WORD] = pageCount;
+        this.#append(page, Super.LARGE_HEAD_WORD, Super.LARGE_TAIL_WORD);
+        this.#journal.setControl(freeWord, ctl[freeWord] - pageCount);
+      }
+    }
+    this.#finish();
+    return page;
+  }
+
+  /** Gives back the run that begins at `page`. */
+  freeRun(page: number): void {
+    const { ctl } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    const pageCount = ctl[this.#memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
+    this.#unlink(page, Super.LARGE_HEAD_WORD, Super.LARGE_TAIL_WORD);
+    for (let i = 0; i < pageCount; i++) this.#release(page + i);
+    this.#finish();
+  }
+
+  /** Makes a run the youngest again: it was used since it was last looked at. */
+  requeueRun(page: number): void {
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    if (this.#memory.pageKind(page) === PageKind.LARGE) {
+      this.#unlink(page, Super.LARGE_HEAD_WORD, Super.LARGE_TAIL_WORD);
+      this.#append(page, Super.LARGE_HEAD_WORD, Super.LARGE_TAIL_WORD);
+    }
+    this.#finish();
+  }
+
+  free(page: number): void {
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#release(page);
+    this.#finish();
+  }
+
+  /** Puts an open log page behind the others of the capacity log. */
+  sealLog(page: number): void {
+    const { ctl } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    const info = this.#memory.pageInfo(page);
+    this.#append(page, Super.LOG_HEAD_WORD, Super.LOG_TAIL_WORD);
+    this.#journal.setControl(Super.LOG_COUNT_WORD, ctl[Super.LOG_COUNT_WORD] + 1);
+    this.#journal.setControl(Super.LOG_SEQUENCE_WORD, ctl[Super.LOG_SEQUENCE_WORD] + 1);
+    this.#journal.setControl(info + PageInfo.CARVED_WORD, ctl[Super.LOG_SEQUENCE_WORD]);
+    this.#journal.setControl(info + PageInfo.KIND_WORD, PageKind.LOG_SEALED);
+    this.#finish();
+  }
+
+  /** Takes a sealed log page out of the queue and frees it. Its items are dead or moved. */
+  freeLog(page: number): void {
+    const { ctl } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#unlink(page, Super.LOG_HEAD_WORD, Super.LOG_TAIL_WORD);
+    this.#journal.setControl(Super.LOG_COUNT_WORD, ctl[Super.LOG_COUNT_WORD] - 1);
+    this.#release(page);
+    this.#finish();
+  }
+
+  /** Owner of an open or taken page: participant number + 1 in the kind word's high half. */
+  #mark(page: number, kind: number, slabClass: number): void {
+    const { ctl } = this.#memory;
+    const info = this.#memory.pageInfo(page);
+    this.#journal.setControl(info + PageInfo.KIND_WORD, kind | (slabClass << 8) | (this.#memory.lockMark << 16));
+    for (let i = 1; i < PageInfo.WORDS; i++) ctl[info + i] = 0;
+  }
+
+  #release(page: number): void {
+    const memory = this.#memory;
+    this.#journal.setControl(memory.pageInfo(page) + PageInfo.KIND_WORD, PageKind.FREE);
+    const capacity = memory.isCapacity(page);
+    const freeWord = capacity ? Super.CAPACITY_FREE_WORD : Super.DRAM_FREE_WORD;
+    this.#journal.setControl(freeWord, memory.ctl[freeWord] + 1);
+    const hintWord = capacity ? Super.CAPACITY_HINT_WORD : Super.DRAM_HINT_WORD;
+    if (page < memory.ctl[hintWord]) memory.ctl[hintWord] = page;
+  }
+
+  #finish(): void {
+    this.#journal.commitAlloc();
+    this.#memory.unlock(Super.PAGE_LOCK_WORD);
+  }
+
+  /** maxmemory: pages that may be in use at once, of both tiers. */
+  #underLimit(pageCount: number): boolean {
+    const { ctl, dramPages, capacityPages } = this.#memory;
+    const limit = ctl[Super.MAX_DATA_PAGES_WORD];
+    if (limit === 0) return true;
+    const used = dramPages + capacityPages - ctl[Super.DRAM_FREE_WORD] - ctl[Super.CAPACITY_FREE_WORD];
+    return used + pageCount <= limit;
+  }
+
+  #findFree(first: number, end: number, hint: number): number {
+    const { ctl } = this.#memory;
+    const from = hint >= first && hint < end ? hint : first;
+    for (let page = from; page < end; page++) if (ctl[this.#memory.pageInfo(page)] === PageKind.FREE) return page;
+    for (let page = first; page < from; page++) if (ctl[this.#memory.pageInfo(page)] === PageKind.FREE) return page;
+    return NO_PAGE;
+  }
+
+  /** Highest run of free pages that does not cross an arena's end. */
+  #findRun(first: number, end: number, pageCount: number): number {
+    const { ctl } = this.#memory;
+    let length = 0;
+    for (let page = end - 1; page >= first; page--) {
+      if ((page & Page.ARENA_MASK) === Page.ARENA_MASK) length = 0;
+      length = (ctl[this.#memory.pageInfo(page)] & 0xff) === PageKind.FREE ? length + 1 : 0;
+      if (length === pageCount) return page;
+    }
+    return NO_PAGE;
+  }
+
+  #append(page: number, headWord: number, tailWord: number): void {
+    const { ctl } = this.#memory;
+    const tail = ctl[tailWord];
+    const info = this.#memory.pageInfo(page);
+    this.#journal.setControl(info + PageInfo.NEXT_WORD, NO_PAGE);
+    this.#journal.setControl(info + PageInfo.PREVIOUS_WORD, tail);
+    if (tail === NO_PAGE) this.#journal.setControl(headWord, page);
+    else this.#journal.setControl(this.#memory.pageInfo(tail) + PageInfo.NEXT_WORD, page);
+    this.#journal.setControl(tailWord, page);
+  }
+
+  #unlink(page: number, headWord: number, tailWord: number): void {
+    const { ctl } = this.#memory;
+    const info = this.#memory.pageInfo(page);
+    const next = ctl[info + PageInfo.NEXT_WORD];
+    const previous = ctl[info + PageInfo.PREVIOUS_WORD];
+    if (previous === NO_PAGE) this.#journal.setControl(headWord, next);
+    else this.#journal.setControl(this.#memory.pageInfo(previous) + PageInfo.NEXT_WORD, next);
+    if (next === NO_PAGE) this.#journal.setControl(tailWord, previous);
+    else this.#journal.setControl(this.#memory.pageInfo(next) + PageInfo.PREVIOUS_WORD, previous);
+  }
+}

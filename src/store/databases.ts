@@ -1,0 +1,100 @@
+/**
+ * The sixteen logical databases over physical ones: counts, FLUSHDB, FLUSHALL, SWAPDB, delayed flush.
+ *
+ * A key belongs to a physical database; flushing gives the logical number a fresh one and leaves the old one's items,
+ * unreachable at once, to the sweep. Invariant: each logical number maps to a LIVE physical one of its own.
+ */
+import { Database, DatabaseState, Super } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
+import type { Sweep } from './sweep.js';
+
+export class Databases {
+  readonly #memory: Memory;
+  readonly #sweep: Sweep;
+
+  constructor(memory: Memory, sweep: Sweep) {
+    this.#memory = memory;
+    this.#sweep = sweep;
+  }
+
+  /** Live items, expired ones not yet removed included, as Redis counts. */
+  size(db: number): number {
+    return this.#sum(db, 0);
+  }
+
+  expiring(db: number): number {
+    return this.#sum(db, Database.EXPIRING_OFFSET);
+  }
+
+  #sum(db: number, offset: number): number {
+    const { ctl, databaseTable, shardCount } = this.#memory;
+    const first = databaseTable + Database.COUNTS_WORD + ctl[databaseTable + db] + offset;
+    let items = 0;
+    for (let shard = 0; shard < shardCount; shard++) items += ctl[first + shard * Database.SHARD_WORDS];
+    return items;
+  }
+
+  /** Empties one database. The gate is closed. */
+  flush(db: number): void {
+    const { ctl, databaseTable } = this.#memory;
+    if (this.size(db) === 0) return;
+    let fresh = this.#findFree();
+    if (fresh < 0) {
+      this.#sweep.freeDatabases();
+      fresh = this.#findFree();
+    }
+    if (fresh < 0) {
+      this.#sweep.purgeAll();
+      fresh = this.#findFree();
+    }
+    if (fresh < 0) throw new Error('no physical database is free after a purge');
+    ctl[databaseTable + Database.STATE_WORD + fresh] = DatabaseState.LIVE;
+    const old = ctl[databaseTable + db];
+    ctl[databaseTable + db] = fresh;
+    ctl[databaseTable + Database.STATE_WORD + old] = DatabaseState.DEAD;
+  }
+
+  flushAll(): void {
+    for (let db = 0; db < Database.LOGICAL; db++) this.flush(db);
+  }
+
+  /** The gate is closed. */
+  swap(a: number, b: number): void {
+    const { ctl, databaseTable } = this.#memory;
+    const first = ctl[databaseTable + a];
+    ctl[databaseTable + a] = ctl[databaseTable + b];
+    ctl[databaseTable + b] = first;
+  }
+
+  /** Flushes `db` once the clock reaches `atMs` (flush_all with a delay); a later call replaces an earlier one, 0 cancels. */
+  scheduleFlush(db: number, atMs: number): void {
+    const { ctl } = this.#memory;
+    const high = Math.floor(atMs / 0x1_0000_0000);
+    ctl[Super.FLUSH_DATABASE_WORD] = db;
+    ctl[Super.FLUSH_AT_LOW_WORD] = (atMs - high * 0x1_0000_0000) | 0;
+    Atomics.store(ctl, Super.FLUSH_AT_HIGH_WORD, high);
+  }
+
+  /** Time of the scheduled flush, 0 = none. */
+  get flushAtMs(): number {
+    const { ctl } = this.#memory;
+    return ctl[Super.FLUSH_AT_HIGH_WORD] * 0x1_0000_0000 + (ctl[Super.FLUSH_AT_LOW_WORD] >>> 0);
+  }
+
+  /** Carries out a scheduled flush whose time has come. The gate is closed. */
+  runScheduled(nowMs: number): void {
+    const at = this.flushAtMs;
+    if (at === 0 || at > nowMs) return;
+    const db = this.#memory.ctl[Super.FLUSH_DATABASE_WORD];
+    this.scheduleFlush(0, 0);
+    this.flush(db);
+  }
+
+  #findFree(): number {
+    const { ctl, databaseTable } = this.#memory;
+    for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+      if (ctl[databaseTable + Database.STATE_WORD + physical] === DatabaseState.FREE) return physical;
+    }
+    return -1;
+  }
+}

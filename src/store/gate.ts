@@ -1,0 +1,95 @@
+/**
+ * The store gate: lets one participant run alone, for commands whose keys are not known before they run.
+ *
+ * Each participant marks itself in-batch once per loop turn and looks at the gate after; the exclusive one closes the gate and then waits
+ * for every mark to go. Invariant: while the gate is closed by X, nobody but X is in a batch.
+ */
+import { Participant, ParticipantState, Super } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
+import { addon } from '../native/addon.js';
+
+/** After this long the exclusive participant asks whether the one it waits for still lives. */
+const PATIENCE_MS = 10;
+
+export class Gate {
+  readonly #memory: Memory;
+  readonly #batchWord: number;
+  #inBatch = false;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+    this.#batchWord = memory.participantWord(memory.self) + Participant.IN_BATCH_WORD;
+  }
+
+  enter(): void {
+    const { ctl, lockMark } = this.#memory;
+    this.#inBatch = true;
+    for (;;) {
+      Atomics.store(ctl, this.#batchWord, 1);
+      const holder = Atomics.load(ctl, Super.GATE_WORD);
+      if (holder === 0 || holder === lockMark) return;
+      this.#stepOut();
+      this.#waitOpen(holder);
+    }
+  }
+
+  leave(): void {
+    this.#inBatch = false;
+    this.#stepOut();
+  }
+
+  #stepOut(): void {
+    const { ctl } = this.#memory;
+    Atomics.store(ctl, this.#batchWord, 0);
+    if (Atomics.load(ctl, Super.GATE_WORD) !== 0) addon.futexWake(this.#memory.arenas[0].arena, this.#batchWord << 2, 1);
+  }
+
+  /** True while this participant runs alone. */
+  get isExclusive(): boolean {
+    return this.#memory.ctl[Super.GATE_WORD] === this.#memory.lockMark;
+  }
+
+  /** Becomes exclusive. The caller is inside its own batch or outside any. */
+  close(): void {
+    const { ctl, lockMark } = this.#memory;
+    const wasInBatch = this.#inBatch;
+    for (;;) {
+      const holder = Atomics.compareExchange(ctl, Super.GATE_WORD, 0, lockMark);
+      if (holder === 0) break;
+      // Another wants to be alone: it waits for our mark, so take it down meanwhile.
+      if (wasInBatch) this.#stepOut();
+      this.#waitOpen(holder);
+    }
+    if (wasInBatch) Atomics.store(ctl, this.#batchWord, 1);
+    for (let p = 0; p < Participant.MAX; p++) if (p !== this.#memory.self) this.#waitOut(p);
+  }
+
+  open(): void {
+    const { ctl } = this.#memory;
+    Atomics.store(ctl, Super.GATE_WORD, 0);
+    addon.futexWake(this.#memory.arenas[0].arena, Super.GATE_WORD << 2, Participant.MAX);
+  }
+
+  #waitOpen(holder: number): void {
+    const { ctl } = this.#memory;
+    const woken = addon.futexWait(this.#memory.arenas[0].arena, Super.GATE_WORD << 2, holder, PATIENCE_MS);
+    if (!woken && Atomics.load(ctl, Super.GATE_WORD) === holder && !this.#memory.isAlive(holder - 1)) {
+      this.#memory.repairDead(holder - 1);
+    }
+  }
+
+  #waitOut(participant: number): void {
+    const { ctl } = this.#memory;
+    const at = this.#memory.participantWord(participant);
+    if (Atomics.load(ctl, at + Participant.STATE_WORD) !== ParticipantState.ACTIVE) return;
+    const word = at + Participant.IN_BATCH_WORD;
+    for (;;) {
+      if (Atomics.load(ctl, word) === 0) return;
+      const woken = addon.futexWait(this.#memory.arenas[0].arena, word << 2, 1, PATIENCE_MS);
+      if (!woken && Atomics.load(ctl, word) !== 0 && !this.#memory.isAlive(participant)) {
+        this.#memory.repairDead(participant);
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * checkInvariants: walks the whole memory and throws at the first thing that does not hold. For tests and `pool check`.
+ *
+ * To be called while no other participant is at work (the gate closed, or alone). What it checks: every entry points to an item that
+ * hashes to its bucket; no location twice; counts of shards and databases; every carved chunk of a slab page in exactly one place;
+ * live units of log pages; every page accounted for.
+ */
+import { Bucket } from '../layout/bucket.js';
+import { Item, itemBytes } from '../layout/item.js';
+import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
+import { Database, PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Shard, SlabClass, Super } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
+import { NO_PAGE } from '../memory/page-pool.js';
+import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import type { Keyspace } from './keyspace.js';
+import { hashKey } from './hash.js';
+import { forEachEntry, forEachLogItem } from './repair.js';
+
+const enum Place {
+  NONE = 0,
+  INDEX = 1,
+  FREE_LIST = 2,
+  MAGAZINE = 3,
+  HELD = 4,
+}
+const PLACE_NAMES = ['nowhere', 'in the index', 'in a free list', 'in a magazine', 'held'];
+
+class Violation extends Error {
+  override readonly name = 'InvariantViolation';
+}
+
+function check(condition: boolean, message: () => string): void {
+  if (!condition) throw new Violation(message());
+}
+
+/** Number of items that the index holds. */
+export function checkInvariants(keyspace: Keyspace): number {
+  const { memory } = keyspace;
+  const places = new Map<number, Place>();
+  const note = (page: number, unit: number, place: Place): void => {
+    const location = page * Page.UNITS + unit;
+    const before = places.get(location) ?? Place.NONE;
+    check(before === Place.NONE, () => `${where(page, unit)} is ${PLACE_NAMES[before]} and ${PLACE_NAMES[place]}`);
+    places.set(location, place);
+  };
+  const items = checkIndex(keyspace, note);
+  noteParticipants(memory, note);
+  checkClasses(memory, note, places);
+  checkPages(memory, places);
+  return items;
+}
+
+function where(page: number, unit: number): string {
+  return `page ${page} unit ${unit}`;
+}
+
+type Note = (page: number, unit: number, place: Place) => void;
+
+function checkIndex(keyspace: Keyspace, note: Note): number {
+  const { memory } = keyspace;
+  const { ctl } = memory;
+  let total = 0;
+  for (let shard = 0; shard < memory.shardCount; shard++) {
+    const shardWord = memory.shardTable + shard * Shard.WORDS;
+    const perDatabase = new Int32Array(Database.SHARD_WORDS);
+    let items = 0;
+    let expiring = 0;
+    forEachEntry(memory, shard, (words, base, slot) => {
+      const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
+      const word = words[base + Bucket.SLOT_WORD + slot * 2];
+      const unit = word & 0xffff;
+      check(memory.isPage(page), () => `shard ${shard}: entry points to page ${page}, which is not one`);
+      const item = memory.arenas[page >>> Page.ARENA_SHIFT];
+      const offset = locationOffset(page, unit);
+      const header = offset >>> 2;
+      const shape = item.i32[header + Item.SHAPE_WORD];
+      const hash = item.i32[header + Item.HASH_WORD];
+      const keyLength = shape & Item.KEY_LENGTH_MASK;
+      const database = shape >>> Item.DB_SHIFT;
+      const real = hashKey(ctl[Super.SEED_LOW_WORD] ^ database, ctl[Super.SEED_HIGH_WORD], item, offset + Item.HEADER_BYTES, keyLength);
+      check(real === hash, () => `${where(page, unit)}: the key hashes to ${real}, its header says ${hash}`);
+      check(hash >>> 16 === word >>> 16, () => `${where(page, unit)}: tag differs from the item's hash`);
+      check((hash & (memory.shardCount - 1)) === shard, () => `${where(page, unit)}: item of another shard`);
+      note(page, unit, Place.INDEX);
+      items++;
+      perDatabase[database]++;
+      if (((words[base + Bucket.BITS_WORD] >>> slot) & 1) === 1) {
+        expiring++;
+        perDatabase[Database.EXPIRING_OFFSET + database]++;
+      }
+      check(keyspace.index.findLocation(hash, page, unit), () => `${where(page, unit)}: not reachable from its bucket`);
+    });
+    check(items === ctl[shardWord + Shard.ITEMS_WORD], () => `shard ${shard}: ${items} entries, counted ${ctl[shardWord + Shard.ITEMS_WORD]}`);
+    check(expiring === ctl[shardWord + Shard.EXPIRING_WORD], () => `shard ${shard}: ${expiring} expiring, counted ${ctl[shardWord + Shard.EXPIRING_WORD]}`);
+    const counts = memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS;
+    for (let i = 0; i < Database.SHARD_WORDS; i++) {
+      check(ctl[counts + i] === perDatabase[i], () => `shard ${shard}: database count ${i} is ${ctl[counts + i]}, found ${perDatabase[i]}`);
+    }
+    total += items;
+  }
+  return total;
+}
+
+function noteParticipants(memory: Memory, note: Note): void {
+  for (let p = 0; p < Participant.MAX; p++) {
+    const at = memory.participantWord(p);
+    if (memory.ctl[at + Participant.STATE_WORD] !== ParticipantState.ACTIVE) continue;
+    const page = memory.ctl[at + Participant.PAGE_WORD];
+    const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
+    const base = pageOffset(page) >>> 2;
+    check(words[base + P.UNDO_COUNT_WORD] === 0, () => `participant ${p}: undo journal is open`);
+    check(words[base + P.ALLOC_COUNT_WORD] === 0, () => `participant ${p}: allocator journal is open`);
+    for (let c = 0; c < CLASS_COUNT; c++) {
+      const magazine = base + P.MAGAZINE_WORD + c * P.MAGAZINE_WORDS;
+      for (let i = 0; i < words[magazine]; i++) note(words[magazine + 1 + i * 2], words[magazine + 2 + i * 2], Place.MAGAZINE);
+    }
+    for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
+      const heldAt = base + P.HELD_WORD + slot * 2;
+      if (words[heldAt] !== NO_PAGE) note(words[heldAt], words[heldAt + 1] & 0xffff, Place.HELD);
+    }
+  }
+}
+
+function checkClasses(memory: Memory, note: Note, places: Map<number, Place>): void {
+  const { ctl } = memory;
+  for (let c = 0; c < CLASS_COUNT; c++) {
+    const word = memory.classTable + c * SlabClass.WORDS;
+    check(ctl[word + SlabClass.LOCK_WORD] === 0, () => `class ${c} is locked`);
+    let pages = 0;
+    const first = ctl[word + SlabClass.FIRST_WORD];
+    for (let page = first; page !== NO_PAGE; ) {
+      const info = memory.pageInfo(page);
+      check((ctl[info] & 0xffff) === (PageKind.SLAB | (c << 8)), () => `page ${page} is in class ${c}'s list but not of it`);
+      pages++;
+      checkSlabPage(memory, page, c, note, places);
+      page = ctl[info + PageInfo.NEXT_WORD];
+      if (page === first) break;
+    }
+    check(pages === ctl[word + SlabClass.PAGES_WORD], () => `class ${c}: ${pages} pages, counted ${ctl[word + SlabClass.PAGES_WORD]}`);
+  }
+}
+
+function checkSlabPage(memory: Memory, page: number, slabClass: number, note: Note, places: Map<number, Place>): void {
+  const { ctl } = memory;
+  const info = memory.pageInfo(page);
+  let free = 0;
+  for (let head = ctl[info + PageInfo.FREE_HEAD_WORD]; head !== 0; ) {
+    const unit = (head - 1) * CLASS_UNITS[slabClass];
+    note(page, unit, Place.FREE_LIST);
+    free++;
+    head = memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.HASH_WORD];
+  }
+  check(free === ctl[info + PageInfo.FREE_COUNT_WORD], () => `page ${page}: ${free} free chunks, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`);
+  for (let chunk = 0; chunk < ctl[info + PageInfo.CARVED_WORD]; chunk++) {
+    const unit = chunk * CLASS_UNITS[slabClass];
+    check(places.has(page * Page.UNITS + unit), () => `${where(page, unit)} of class ${slabClass} is lost`);
+  }
+}
+
+function checkPages(memory: Memory, places: Map<number, Place>): void {
+  const { ctl } = memory;
+  let dramFree = 0;
+  let capacityFree = 0;
+  const visit = (page: number): void => {
+    const info = memory.pageInfo(page);
+    const kind = ctl[info] & 0xff;
+    check(kind !== PageKind.TAKEN, () => `page ${page} was taken and not put to use`);
+    if (kind === PageKind.FREE) {
+      if (memory.isCapacity(page)) capacityFree++;
+      else dramFree++;
+    } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
+      let live = 0;
+      forEachLogItem(memory, page, (unit, units) => {
+        const place = places.get(page * Page.UNITS + unit);
+        if (place === Place.INDEX || place === Place.HELD) live += units;
+      });
+      check(live === ctl[info + PageInfo.FREE_COUNT_WORD], () => `log page ${page}: ${live} live units, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`);
+    } else if (kind === PageKind.LARGE) {
+      const header = pageOffset(page) >>> 2;
+      const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
+      const bytes = itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
+      check(unitsOf(bytes) * Page.UNIT_BYTES <= ctl[info + PageInfo.FREE_HEAD_WORD] * Page.BYTES, () => `large item at page ${page} is longer than its run`);
+    }
+  };
+  for (let page = 1; page < memory.dramPages; page++) visit(page);
+  for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
+  check(dramFree === ctl[Super.DRAM_FREE_WORD], () => `${dramFree} DRAM pages free, counted ${ctl[Super.DRAM_FREE_WORD]}`);
+  check(capacityFree === ctl[Super.CAPACITY_FREE_WORD], () => `${capacityFree} capacity pages free, counted ${ctl[Super.CAPACITY_FREE_WORD]}`);
+}

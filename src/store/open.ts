@@ -1,0 +1,288 @@
+/**
+ * Opening a pool: files, format, and the attachment of one participant.
+ *
+ * `openStore` makes or checks the two tiers' files and returns a plain-data handle that threads and processes pass around; `attach` maps
+ * them and takes a participant's seat. Invariant: a participant's byte in the control file is locked from before its seat is taken until
+ * its descriptor closes, however it dies.
+ */
+import { getRandomValues } from 'node:crypto';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { Bytes } from '../layout/bytes.js';
+import { Page, pageOffset } from '../layout/location.js';
+import { PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Super } from '../layout/superblock.js';
+import { CapacityLog } from '../memory/capacity-log.js';
+import { Held } from '../memory/held.js';
+import { Journal } from '../memory/journal.js';
+import { Memory } from '../memory/memory.js';
+import { NO_PAGE, PagePool } from '../memory/page-pool.js';
+import { Pins } from '../memory/pins.js';
+import { Slabs } from '../memory/slabs.js';
+import { addon } from '../native/addon.js';
+import { PoolError } from './errors.js';
+import { checkSuperblock, format, type Geometry, planGeometry } from './format.js';
+import { Keyspace } from './keyspace.js';
+import { POLICY_NAMES, type PolicyName } from './policy.js';
+import { collectDead } from './repair.js';
+import { keepCounters } from './statistics.js';
+
+export interface StoreOptions {
+  /** Directory of the pool: the capacity file lives in it. */
+  readonly pool: string;
+  /** Bytes of each tier, rounded down to whole pages; 0 capacity = DRAM only. */
+  readonly dramBytes: number;
+  readonly capacityBytes: number;
+  readonly policy?: PolicyName;
+  /** A power of two. */
+  readonly shards?: number;
+  readonly populate?: boolean;
+  readonly hugePages?: boolean;
+}
+
+/** What another thread or process needs to attach: paths and sizes, nothing more. */
+export interface StoreHandle {
+  readonly dramPath: string;
+  /** Absent without a capacity tier. */
+  readonly capacityPath: string | null;
+  readonly hugePages: boolean;
+}
+
+/** Byte of the control file that a formatting process locks. */
+const FORMAT_BYTE = 200;
+const CAPACITY_FILE = 'capacity.entresol';
+const SHM = '/dev/shm';
+
+/**
+ * Opens a pool, making it when there is none. Throws PoolError: a file of another program or version, a damaged one, no
+ * space, no permission.
+ */
+export function openStore(options: StoreOptions): StoreHandle {
+  const directory = resolve(options.pool);
+  makeDirectory(directory);
+  const geometry = planGeometry(options.dramBytes, options.capacityBytes, options.shards ?? DEFAULT_SHARDS);
+  const handle: StoreHandle = {
+    dramPath: dramPath(directory, geometry),
+    capacityPath: geometry.capacityPages === 0 ? null : join(directory, CAPACITY_FILE),
+    hugePages: options.hugePages ?? false,
+  };
+  const fd = openTier(handle.dramPath);
+  try {
+    lockFormat(fd, handle.dramPath);
+    prepare(fd, handle, geometry, options);
+    addon.unlockByte(fd, FORMAT_BYTE);
+  } finally {
+    addon.closeFile(fd);
+  }
+  return handle;
+}
+
+const DEFAULT_SHARDS = 256;
+
+/** The DRAM tier's file: in /dev/shm, named after the pool's directory, so that a restart finds it; else beside the capacity file. */
+function dramPath(directory: string, geometry: Geometry): string {
+  const { dev, ino } = statSync(directory);
+  const name = `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
+  const path = join(SHM, name);
+  if (existsSync(path)) return path;
+  const room = existsSync(SHM) ? addon.fileSystem(SHM).freeBytes : 0;
+  return room >= geometry.dramPages * Page.BYTES ? path : join(directory, 'dram.entresol');
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (error) {
+    throw PoolError.from(error, directory, 'cannot make the pool directory');
+  }
+}
+
+function openTier(path: string): number {
+  try {
+    return addon.openFile(path, true, false);
+  } catch (error) {
+    throw PoolError.from(error, path, 'cannot open the file');
+  }
+}
+
+function lockFormat(fd: number, path: string): void {
+  const end = addon.monotonicMs() + FORMAT_WAIT_MS;
+  while (!addon.lockByte(fd, FORMAT_BYTE)) {
+    if (addon.monotonicMs() > end) {
+      throw new PoolError('POOL_BUSY', path, `another process has been preparing the pool for ${FORMAT_WAIT_MS / 1000} s`);
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+}
+
+const FORMAT_WAIT_MS = 30_000;
+
+function inUse(fd: number): boolean {
+  for (let p = 0; p < Participant.MAX; p++) if (addon.isByteLocked(fd, p)) return true;
+  return false;
+}
+
+/** Formats new files; checks old ones, and begins anew when the geometry asked for is another and nobody uses the pool. */
+function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: StoreOptions): void {
+  const bytes = addon.fileBytes(fd);
+  const busy = inUse(fd);
+  if (bytes !== 0) {
+    const existing = checkSuperblock(fd, handle.dramPath, bytes);
+    const same = existing.ready && sameGeometry(existing.geometry, geometry) && capacityMatches(handle, existing.identity, geometry);
+    if (same) {
+      setPolicy(fd, existing.geometry, options);
+      return;
+    }
+    if (busy) {
+      throw new PoolError(
+        'POOL_BUSY',
+        handle.dramPath,
+        'the pool is in use with other tier sizes: stop its users, or ask for the sizes it has',
+      );
+    }
+  }
+  format(fd, handle, geometry, randomWords());
+  setPolicy(fd, geometry, options);
+}
+
+function sameGeometry(a: Geometry, b: Geometry): boolean {
+  return a.dramPages === b.dramPages && a.capacityPages === b.capacityPages && a.shardShift === b.shardShift;
+}
+
+/** True when the capacity file is the one that the DRAM tier's locations mean. */
+function capacityMatches(handle: StoreHandle, identity: string, geometry: Geometry): boolean {
+  if (handle.capacityPath === null) return true;
+  const fd = openTier(handle.capacityPath);
+  try {
+    if (addon.fileBytes(fd) < geometry.capacityPages * Page.BYTES) return false;
+    return capacityIdentity(fd) === identity;
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+/** The identity that format wrote behind the last page of the capacity file. */
+function capacityIdentity(fd: number): string {
+  const bytes = addon.fileBytes(fd);
+  const offset = Math.floor((bytes - 1) / Page.BYTES) * Page.BYTES;
+  const arena = addon.mapArena(fd, offset, Page.BYTES, {});
+  const words = new Int32Array(addon.wrapArena(arena), 0, 4).join(':');
+  addon.releaseArena(arena);
+  return words;
+}
+
+function randomWords(): Int32Array {
+  return getRandomValues(new Int32Array(6));
+}
+
+function setPolicy(fd: number, geometry: Geometry, options: StoreOptions): void {
+  if (options.policy === undefined) return;
+  const arena = addon.mapArena(fd, 0, Math.min(geometry.dramPages, Page.ARENA_PAGES) * Page.BYTES, {});
+  new Int32Array(addon.wrapArena(arena))[Super.POLICY_WORD] = POLICY_NAMES.indexOf(options.policy);
+  addon.releaseArena(arena);
+}
+
+/** Arena ranges mapped in this thread: an ArrayBuffer may wrap an address once a thread. */
+const wrapped = new Map<number, Bytes>();
+
+function mapBytes(fd: number, offset: number, bytes: number, hugePages: boolean): Bytes {
+  const arena = addon.mapArena(fd, offset, bytes, { hugePages });
+  let range = wrapped.get(arena);
+  if (range === undefined) {
+    range = new Bytes(addon.wrapArena(arena), arena);
+    wrapped.set(arena, range);
+  }
+  return range;
+}
+
+/** Maps the pool into this thread and takes a seat. Throws PoolError when all seats are taken. */
+export function attach(handle: StoreHandle): Keyspace {
+  const fd = openTier(handle.dramPath);
+  addon.closeAtExit(fd);
+  const { geometry } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+  const arenas: Bytes[] = [];
+  mapTier(arenas, fd, geometry.dramPages, handle.hugePages);
+  if (handle.capacityPath !== null) {
+    const capacityFd = openTier(handle.capacityPath);
+    mapTier(arenas, capacityFd, geometry.capacityPages, handle.hugePages);
+    addon.closeFile(capacityFd);
+  }
+  const memory = new Memory(arenas, fd);
+  const seat = takeSeat(memory, fd, handle.dramPath);
+  return sit(memory, seat);
+}
+
+function mapTier(arenas: Bytes[], fd: number, pages: number, hugePages: boolean): void {
+  for (let page = 0; page < pages; page += Page.ARENA_PAGES) {
+    const count = Math.min(Page.ARENA_PAGES, pages - page);
+    arenas.push(mapBytes(fd, page * Page.BYTES, count * Page.BYTES, hugePages));
+  }
+}
+
+/** Locks the byte of a seat that nobody lives in. A dead participant's seat is left to the repair. */
+function takeSeat(memory: Memory, fd: number, path: string): number {
+  for (let p = 0; p < Participant.MAX; p++) {
+    if (!addon.lockByte(fd, p)) continue;
+    if (memory.ctl[memory.participantWord(p) + Participant.STATE_WORD] === ParticipantState.FREE) return p;
+    addon.unlockByte(fd, p);
+  }
+  throw new PoolError('POOL_FULL', path, `all ${Participant.MAX} seats of the pool are taken`);
+}
+
+function sit(memory: Memory, seat: number): Keyspace {
+  const { ctl } = memory;
+  // Until it has a page of its own a participant cannot journal: the page comes from a scan under the page lock.
+  memory.lockMark = seat + 1;
+  memory.self = seat;
+  const at = memory.participantWord(seat);
+  ctl[at + Participant.PAGE_WORD] = takeFirstPage(memory);
+  ctl[at + Participant.PID_WORD] = process.pid;
+  ctl[at + Participant.IN_BATCH_WORD] = 0;
+  memory.become(seat);
+  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ACTIVE);
+  const journal = new Journal(memory, memory.own, memory.ownBase);
+  const held = new Held(memory);
+  const pool = new PagePool(memory, journal);
+  const slabs = new Slabs(memory, journal, held, pool);
+  const log = new CapacityLog(memory, pool);
+  const keyspace = new Keyspace({ memory, journal, held, pool, slabs, log, pins: new Pins(memory) });
+  memory.repairDead = (dead) => keyspace.restoreDead(dead);
+  collectDead(keyspace);
+  return keyspace;
+}
+
+/** A cleared DRAM page for a participant. */
+function takeFirstPage(memory: Memory): number {
+  const { ctl } = memory;
+  memory.lock(Super.PAGE_LOCK_WORD);
+  let page = NO_PAGE;
+  for (let p = 1; p < memory.dramPages && page === NO_PAGE; p++) if (memory.pageKind(p) === PageKind.FREE) page = p;
+  if (page !== NO_PAGE) {
+    ctl[memory.pageInfo(page)] = PageKind.PARTICIPANT;
+    ctl[Super.DRAM_FREE_WORD]--;
+  }
+  memory.unlock(Super.PAGE_LOCK_WORD);
+  if (page === NO_PAGE) throw new PoolError('POOL_FULL', '', 'the DRAM tier has no page left for one more participant');
+  const first = pageOffset(page) >>> 2;
+  memory.arenas[page >>> Page.ARENA_SHIFT].i32.fill(0, first, first + P.UNDO_WORD);
+  for (let i = 1; i < PageInfo.WORDS; i++) ctl[memory.pageInfo(page) + i] = 0;
+  return page;
+}
+
+/** Gives everything back and leaves the seat. The keyspace must not be used afterwards. */
+export function detach(keyspace: Keyspace): void {
+  const { memory } = keyspace;
+  keyspace.dropStaged();
+  keyspace.slabs.drain();
+  keyspace.log.seal();
+  const at = memory.participantWord(memory.self);
+  const page = memory.ctl[at + Participant.PAGE_WORD];
+  keepCounters(memory, memory.self);
+  memory.ctl[at + Participant.PAGE_WORD] = NO_PAGE;
+  Atomics.store(memory.ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
+  // The journal goes with the page: this last change to the page table stands without it.
+  memory.lock(Super.PAGE_LOCK_WORD);
+  memory.ctl[memory.pageInfo(page)] = PageKind.FREE;
+  memory.ctl[Super.DRAM_FREE_WORD]++;
+  memory.unlock(Super.PAGE_LOCK_WORD);
+  addon.closeFile(memory.controlFd);
+}

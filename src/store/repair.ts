@@ -1,0 +1,341 @@
+/**
+ * Puts back what a dead participant had in hand: its half-made changes, its locks, its chunks, its pages.
+ *
+ * Whoever finds it dead takes its byte lock, which makes it the only one at work; if that one dies too, the next
+ * begins again: every step can be repeated. Invariant afterwards: checkInvariants holds, and every write the dead had answered is there.
+ */
+import { Bucket } from '../layout/bucket.js';
+import { Item } from '../layout/item.js';
+import { locationOffset, Page, pageOffset } from '../layout/location.js';
+import {
+  Database,
+  DatabaseState,
+  PageInfo,
+  PageKind,
+  Participant,
+  ParticipantPage as P,
+  ParticipantState,
+  Shard,
+  SlabClass,
+  Super,
+} from '../layout/superblock.js';
+import { Journal } from '../memory/journal.js';
+import type { Memory } from '../memory/memory.js';
+import { NO_PAGE } from '../memory/page-pool.js';
+import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { addon } from '../native/addon.js';
+import type { Keyspace } from './keyspace.js';
+import { keepCounters, Stat } from './statistics.js';
+
+/**
+ * First half: rolls the dead one's changes back and releases its locks. Takes no lock, so a waiter that holds others may call it.
+ * Nothing happens when somebody else is at it.
+ */
+export function restoreParticipant(memory: Memory, dead: number): void {
+  if (!addon.lockByte(memory.controlFd, dead)) return;
+  try {
+    const state = memory.participantWord(dead) + Participant.STATE_WORD;
+    if (Atomics.load(memory.ctl, state) === ParticipantState.ACTIVE) restoreLocked(memory, dead);
+  } finally {
+    addon.unlockByte(memory.controlFd, dead);
+  }
+}
+
+function restoreLocked(memory: Memory, dead: number): void {
+  const { ctl } = memory;
+  const at = memory.participantWord(dead);
+  const page = ctl[at + Participant.PAGE_WORD];
+  if (page !== NO_PAGE) {
+    const journal = new Journal(memory, memory.arenas[page >>> Page.ARENA_SHIFT].i32, pageOffset(page) >>> 2);
+    // The allocator's changes first: they are the newest, and the data's undo does not touch their words.
+    journal.rollbackAlloc();
+    releaseAllocatorLocks(memory, dead);
+    journal.rollback();
+  } else {
+    releaseAllocatorLocks(memory, dead);
+  }
+  releaseShards(memory, dead);
+  closeDatabases(memory);
+  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.RESTORED);
+  Atomics.store(ctl, at + Participant.IN_BATCH_WORD, 0);
+  addon.futexWake(memory.arenas[0].arena, (at + Participant.IN_BATCH_WORD) << 2, Participant.MAX);
+}
+
+/**
+ * Looks for dead participants and finishes their repair: frees their chunks, pages and pins. Called without locks
+ * (start-up, background). Returns how many were found.
+ */
+export function collectDead(keyspace: Keyspace): number {
+  const { memory } = keyspace;
+  let found = 0;
+  for (let p = 0; p < Participant.MAX; p++) {
+    if (p === memory.self) continue;
+    const state = memory.participantWord(p) + Participant.STATE_WORD;
+    if (Atomics.load(memory.ctl, state) === ParticipantState.FREE) continue;
+    if (!addon.lockByte(memory.controlFd, p)) continue;
+    try {
+      if (Atomics.load(memory.ctl, state) === ParticipantState.ACTIVE) restoreLocked(memory, p);
+      if (Atomics.load(memory.ctl, state) === ParticipantState.RESTORED) {
+        collectLocked(keyspace, p);
+        found++;
+      }
+    } finally {
+      addon.unlockByte(memory.controlFd, p);
+    }
+  }
+  return found;
+}
+
+/** Second half of the repair, for the holder of the dead one's byte lock. */
+export function collectLocked(keyspace: Keyspace, dead: number): void {
+  const { memory } = keyspace;
+  const { ctl } = memory;
+  const at = memory.participantWord(dead);
+  const page = ctl[at + Participant.PAGE_WORD];
+  if (page !== NO_PAGE) {
+    const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
+    const base = pageOffset(page) >>> 2;
+    freeHeld(keyspace, words, base);
+    freeMagazines(keyspace, words, base);
+    sealLogPage(keyspace, words, base);
+  }
+  dropPins(keyspace, dead);
+  freeTakenPages(keyspace, dead);
+  keepCounters(memory, dead);
+  keyspace.statistics[Stat.REPAIRS]++;
+  ctl[at + Participant.PAGE_WORD] = NO_PAGE;
+  if (page !== NO_PAGE) keyspace.pool.free(page);
+  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
+}
+
+function isOwnedBy(memory: Memory, word: number, participant: number): boolean {
+  return (Atomics.load(memory.ctl, word) & 0xff) === participant + 1;
+}
+
+function releaseAllocatorLocks(memory: Memory, dead: number): void {
+  for (const word of [Super.PAGE_LOCK_WORD, Super.RECLAIM_LOCK_WORD, Super.PIN_LOCK_WORD]) {
+    if (!isOwnedBy(memory, word, dead)) continue;
+    if (word === Super.PAGE_LOCK_WORD) recountFreePages(memory);
+    memory.releaseFor(word);
+  }
+  for (let c = 0; c < CLASS_COUNT; c++) {
+    const word = memory.classTable + c * SlabClass.WORDS + SlabClass.LOCK_WORD;
+    if (isOwnedBy(memory, word, dead)) memory.releaseFor(word);
+  }
+}
+
+function recountFreePages(memory: Memory): void {
+  const { ctl } = memory;
+  let dram = 0;
+  for (let page = 1; page < memory.dramPages; page++) if (memory.pageKind(page) === PageKind.FREE) dram++;
+  let capacity = 0;
+  for (let i = 0; i < memory.capacityPages; i++) {
+    if (memory.pageKind(memory.capacityBase + i) === PageKind.FREE) capacity++;
+  }
+  ctl[Super.DRAM_FREE_WORD] = dram;
+  ctl[Super.CAPACITY_FREE_WORD] = capacity;
+}
+
+/** Recounts and releases the shards whose locks the dead one held; all of them when it held the gate. */
+function releaseShards(memory: Memory, dead: number): void {
+  const exclusive = Atomics.load(memory.ctl, Super.GATE_WORD) === dead + 1;
+  for (let shard = 0; shard < memory.shardCount; shard++) {
+    const word = memory.shardTable + shard * Shard.WORDS;
+    const held = isOwnedBy(memory, word + Shard.LOCK_WORD, dead);
+    if (!held && !exclusive) continue;
+    recountShard(memory, shard);
+    if (held) memory.releaseFor(word + Shard.LOCK_WORD);
+  }
+  if (exclusive) memory.releaseFor(Super.GATE_WORD);
+}
+
+/** Counts a shard's entries anew: its counters are not journaled. */
+export function recountShard(memory: Memory, shard: number): void {
+  const { ctl } = memory;
+  const word = memory.shardTable + shard * Shard.WORDS;
+  const counts = memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS;
+  ctl.fill(0, counts, counts + Database.SHARD_WORDS);
+  let items = 0;
+  let expiring = 0;
+  forEachEntry(memory, shard, (words, base, slot) => {
+    const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
+    const header = locationOffset(page, words[base + Bucket.SLOT_WORD + slot * 2] & 0xffff) >>> 2;
+    const database = memory.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
+    items++;
+    ctl[counts + database]++;
+    if (((words[base + Bucket.BITS_WORD] >>> slot) & 1) === 1) {
+      expiring++;
+      ctl[counts + Database.EXPIRING_OFFSET + database]++;
+    }
+  });
+  ctl[word + Shard.ITEMS_WORD] = items;
+  ctl[word + Shard.EXPIRING_WORD] = expiring;
+}
+
+/** Calls `visit` for each occupied slot of a shard's buckets and overflow buckets. */
+export function forEachEntry(
+  memory: Memory,
+  shard: number,
+  visit: (words: Int32Array, base: number, slot: number, arena: number) => void,
+): void {
+  const { ctl } = memory;
+  const buckets = ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
+  for (let local = 0; local < buckets; local++) {
+    const bucket = (local << memory.shardShift) | shard;
+    let page = ctl[memory.directory + (bucket >>> Bucket.PAGE_SHIFT)];
+    let within = bucket & Bucket.PAGE_MASK;
+    for (;;) {
+      const arena = page >>> Page.ARENA_SHIFT;
+      const words = memory.arenas[arena].i32;
+      const base = (pageOffset(page) >>> 2) + (within << 5);
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] !== NO_PAGE) visit(words, base, slot, arena);
+      }
+      const reference = words[base + Bucket.OVERFLOW_WORD];
+      if (reference === 0) break;
+      page = reference >>> Bucket.PAGE_SHIFT;
+      within = reference & Bucket.PAGE_MASK;
+    }
+  }
+}
+
+function freeHeld(keyspace: Keyspace, words: Int32Array, base: number): void {
+  for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
+    const at = base + P.HELD_WORD + slot * 2;
+    const page = words[at];
+    if (page === NO_PAGE) continue;
+    freeOrphan(keyspace, words, base, page, words[at + 1] & 0xffff);
+    words[at] = NO_PAGE;
+  }
+}
+
+/** Frees a location that the dead one had in hand, unless the index points to it or it is free already. */
+function freeOrphan(keyspace: Keyspace, words: Int32Array, base: number, page: number, unit: number): void {
+  const { memory } = keyspace;
+  const kind = memory.pageKind(page);
+  const header = locationOffset(page, unit) >>> 2;
+  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
+  if (isLinked(keyspace, i32[header + Item.HASH_WORD], page, unit)) return;
+  if (kind === PageKind.SLAB) {
+    if (isInMagazine(memory, words, base, page, unit) || isInFreeList(memory, page, unit)) return;
+    keyspace.slabs.giveToPage(page, unit);
+  } else if (kind === PageKind.LARGE) {
+    if (!keyspace.pins.doom(page, unit)) keyspace.pool.freeRun(page);
+  } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
+    // Whether it had been subtracted from the live units is unknown: count the page anew.
+    recountLogPage(keyspace, page);
+  }
+}
+
+function isLinked(keyspace: Keyspace, hash: number, page: number, unit: number): boolean {
+  const { memory, index } = keyspace;
+  const lockWord = index.shardWord(hash);
+  const mine = memory.holds(lockWord);
+  if (!mine) memory.lock(lockWord);
+  const linked = index.findLocation(hash, page, unit);
+  if (!mine) memory.unlock(lockWord);
+  return linked;
+}
+
+function isInMagazine(memory: Memory, words: Int32Array, base: number, page: number, unit: number): boolean {
+  const slabClass = (memory.ctl[memory.pageInfo(page)] >>> 8) & 0xff;
+  const magazine = base + P.MAGAZINE_WORD + slabClass * P.MAGAZINE_WORDS;
+  for (let i = 0; i < words[magazine]; i++) {
+    if (words[magazine + 1 + i * 2] === page && words[magazine + 2 + i * 2] === unit) return true;
+  }
+  return false;
+}
+
+function isInFreeList(memory: Memory, page: number, unit: number): boolean {
+  const info = memory.pageInfo(page);
+  const slabClass = (memory.ctl[info] >>> 8) & 0xff;
+  const word = memory.classTable + slabClass * SlabClass.WORDS;
+  memory.lock(word);
+  let found = false;
+  for (let head = memory.ctl[info + PageInfo.FREE_HEAD_WORD]; head !== 0 && !found; ) {
+    const at = (head - 1) * CLASS_UNITS[slabClass];
+    found = at === unit;
+    head = memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, at) >>> 2) + Item.HASH_WORD];
+  }
+  memory.unlock(word);
+  return found;
+}
+
+/** Counts the live units of a log page by asking the index for each of its items. */
+export function recountLogPage(keyspace: Keyspace, page: number): void {
+  const { memory } = keyspace;
+  const info = memory.pageInfo(page);
+  let live = 0;
+  forEachLogItem(memory, page, (unit, units, hash) => {
+    if (isLinked(keyspace, hash, page, unit)) live += units;
+  });
+  Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live);
+}
+
+export function forEachLogItem(memory: Memory, page: number, visit: (unit: number, units: number, hash: number) => void): void {
+  const end = memory.ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
+  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
+  for (let unit = 0; unit < end; ) {
+    const header = locationOffset(page, unit) >>> 2;
+    const bytes = Item.HEADER_BYTES + (i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK) + i32[header + Item.VALUE_LENGTH_WORD];
+    const units = (bytes + Page.UNIT_BYTES - 1) >>> Page.UNIT_SHIFT;
+    visit(unit, units, i32[header + Item.HASH_WORD]);
+    unit += units;
+  }
+}
+
+function freeMagazines(keyspace: Keyspace, words: Int32Array, base: number): void {
+  for (let c = 0; c < CLASS_COUNT; c++) {
+    const magazine = base + P.MAGAZINE_WORD + c * P.MAGAZINE_WORDS;
+    while (words[magazine] > 0) {
+      const at = magazine + words[magazine] * 2 - 1;
+      const page = words[at];
+      const unit = words[at + 1];
+      if (!isInFreeList(keyspace.memory, page, unit)) keyspace.slabs.giveToPage(page, unit);
+      words[magazine]--;
+    }
+  }
+}
+
+function sealLogPage(keyspace: Keyspace, words: Int32Array, base: number): void {
+  const { memory } = keyspace;
+  const page = words[base + P.LOG_PAGE_WORD];
+  if (page === NO_PAGE) return;
+  if (memory.pageKind(page) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
+  // An append that was not linked yet counts as live: take it out again.
+  recountLogPage(keyspace, page);
+  words[base + P.LOG_PAGE_WORD] = NO_PAGE;
+}
+
+function dropPins(keyspace: Keyspace, dead: number): void {
+  for (let token = keyspace.pins.tokenOf(dead); token !== 0; token = keyspace.pins.tokenOf(dead)) keyspace.unpin(token);
+}
+
+/** Pages that the dead one took from the pool and had not put to use, and open log pages it had not noted yet. */
+function freeTakenPages(keyspace: Keyspace, dead: number): void {
+  const { memory } = keyspace;
+  const visit = (page: number): void => {
+    const kind = memory.ctl[memory.pageInfo(page)];
+    if (((kind >>> 16) & 0xff) !== dead + 1) return;
+    if ((kind & 0xff) === PageKind.TAKEN) keyspace.pool.free(page);
+    else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
+    else if ((kind & 0xff) === PageKind.LARGE && !isLinked(keyspace, memory.arenas[page >>> Page.ARENA_SHIFT].i32[pageOffset(page) >>> 2], page, 0)) {
+      // Taken for an item and not noted in a held slot before the end; doomed ones go with their last pin.
+      if (!keyspace.pins.isPinned(page, 0)) keyspace.pool.freeRun(page);
+    }
+  };
+  for (let page = 1; page < memory.dramPages; page++) visit(page);
+  for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
+}
+
+/** A flush that was cut short leaves a live database that no number maps to: it is dead. */
+function closeDatabases(memory: Memory): void {
+  const { ctl, databaseTable } = memory;
+  for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+    const state = databaseTable + Database.STATE_WORD + physical;
+    if (ctl[state] !== DatabaseState.LIVE) continue;
+    let mapped = false;
+    for (let db = 0; db < Database.LOGICAL; db++) mapped ||= ctl[databaseTable + db] === physical;
+    if (!mapped) ctl[state] = DatabaseState.DEAD;
+  }
+}

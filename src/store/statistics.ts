@@ -1,0 +1,194 @@
+/**
+ * Counters of the store: each participant counts in doubles in its own page (ParticipantPage.STATS_WORD), so that nobody writes
+ * another's cache line; reading sums over all. What participants that have left had counted is kept in the superblock.
+ */
+import { Page, pageOffset } from '../layout/location.js';
+import { PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Shard, SlabClass, Super } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
+import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { NO_PAGE } from '../memory/page-pool.js';
+import type { Keyspace } from './keyspace.js';
+
+export const enum Stat {
+  HITS = 0,
+  MISSES = 1,
+  EXPIRED = 2,
+  EVICTED = 3,
+  DEMOTED = 4,
+  RECLAIM_KEPT = 5,
+  RECLAIM_DROPPED = 6,
+  OUT_OF_MEMORY = 7,
+  STORED = 8,
+  REPAIRS = 9,
+  CAPACITY_HITS = 10,
+  CAPACITY_BYTES_WRITTEN = 11,
+  PAGES_MOVED = 12,
+  COUNT = 13,
+}
+
+export interface SlabClassStats {
+  readonly slabClass: number;
+  readonly chunkBytes: number;
+  readonly pages: number;
+  readonly chunksPerPage: number;
+  readonly usedChunks: number;
+  readonly evictions: number;
+}
+
+export interface StoreStats {
+  readonly hits: number;
+  readonly misses: number;
+  readonly expired: number;
+  readonly evicted: number;
+  readonly demoted: number;
+  readonly reclaimKept: number;
+  readonly reclaimDropped: number;
+  readonly outOfMemory: number;
+  readonly stored: number;
+  readonly repairs: number;
+  readonly capacityHits: number;
+  readonly capacityBytesWritten: number;
+  readonly pagesMoved: number;
+  readonly items: number;
+  readonly expiring: number;
+  /** Bytes of both tiers as mapped. */
+  readonly dramBytes: number;
+  readonly capacityBytes: number;
+  readonly dramFreeBytes: number;
+  readonly capacityFreeBytes: number;
+  /** Cache Meta and index pages and participants' pages. */
+  readonly metadataBytes: number;
+  /** Whole slab pages; chunks of them in use. */
+  readonly slabBytes: number;
+  readonly slabUsedBytes: number;
+  readonly largeBytes: number;
+  /** Whole log pages; live bytes of them. */
+  readonly logBytes: number;
+  readonly logLiveBytes: number;
+  /** What data and metadata take: used_memory. */
+  readonly usedBytes: number;
+  readonly classes: readonly SlabClassStats[];
+}
+
+/** Sums all counters and walks the page table: a few microseconds a thousand pages. */
+export function collectStats(keyspace: Keyspace): StoreStats {
+  const { memory } = keyspace;
+  const { ctl } = memory;
+  const counters = sumCounters(memory);
+  let items = 0;
+  let expiring = 0;
+  for (let shard = 0; shard < memory.shardCount; shard++) {
+    items += ctl[memory.shardTable + shard * Shard.WORDS + Shard.ITEMS_WORD];
+    expiring += ctl[memory.shardTable + shard * Shard.WORDS + Shard.EXPIRING_WORD];
+  }
+  const used = new Float64Array(CLASS_COUNT);
+  const kinds = new Float64Array(16);
+  let slabUsed = 0;
+  let logLive = 0;
+  const visit = (page: number): void => {
+    const info = memory.pageInfo(page);
+    const kind = ctl[info] & 0xff;
+    kinds[kind]++;
+    if (kind === PageKind.SLAB) {
+      const slabClass = (ctl[info] >>> 8) & 0xff;
+      const chunks = ctl[info + PageInfo.CARVED_WORD] - ctl[info + PageInfo.FREE_COUNT_WORD];
+      used[slabClass] += chunks;
+      slabUsed += chunks * CLASS_UNITS[slabClass] * Page.UNIT_BYTES;
+    } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
+      logLive += ctl[info + PageInfo.FREE_COUNT_WORD] * Page.UNIT_BYTES;
+    }
+  };
+  for (let page = 0; page < memory.dramPages; page++) visit(page);
+  for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
+  const classes: SlabClassStats[] = [];
+  for (let c = 0; c < CLASS_COUNT; c++) {
+    const word = keyspace.slabs.classWord(c);
+    if (ctl[word + SlabClass.PAGES_WORD] === 0) continue;
+    classes.push({
+      slabClass: c,
+      chunkBytes: CLASS_UNITS[c] * Page.UNIT_BYTES,
+      pages: ctl[word + SlabClass.PAGES_WORD],
+      chunksPerPage: CLASS_CHUNKS[c],
+      usedChunks: used[c],
+      evictions: ctl[word + SlabClass.EVICTIONS_WORD],
+    });
+  }
+  const metadataBytes = (kinds[PageKind.META] + kinds[PageKind.INDEX] + kinds[PageKind.PARTICIPANT]) * Page.BYTES;
+  const largeBytes = (kinds[PageKind.LARGE] + kinds[PageKind.LARGE_REST]) * Page.BYTES;
+  return {
+    hits: counters[Stat.HITS],
+    misses: counters[Stat.MISSES],
+    expired: counters[Stat.EXPIRED],
+    evicted: counters[Stat.EVICTED],
+    demoted: counters[Stat.DEMOTED],
+    reclaimKept: counters[Stat.RECLAIM_KEPT],
+    reclaimDropped: counters[Stat.RECLAIM_DROPPED],
+    outOfMemory: counters[Stat.OUT_OF_MEMORY],
+    stored: counters[Stat.STORED],
+    repairs: counters[Stat.REPAIRS],
+    capacityHits: counters[Stat.CAPACITY_HITS],
+    capacityBytesWritten: counters[Stat.CAPACITY_BYTES_WRITTEN],
+    pagesMoved: counters[Stat.PAGES_MOVED],
+    items,
+    expiring,
+    dramBytes: memory.dramPages * Page.BYTES,
+    capacityBytes: memory.capacityPages * Page.BYTES,
+    dramFreeBytes: ctl[Super.DRAM_FREE_WORD] * Page.BYTES,
+    capacityFreeBytes: ctl[Super.CAPACITY_FREE_WORD] * Page.BYTES,
+    metadataBytes,
+    slabBytes: kinds[PageKind.SLAB] * Page.BYTES,
+    slabUsedBytes: slabUsed,
+    largeBytes,
+    logBytes: (kinds[PageKind.LOG_OPEN] + kinds[PageKind.LOG_SEALED]) * Page.BYTES,
+    logLiveBytes: logLive,
+    usedBytes: metadataBytes + largeBytes + slabUsed + logLive,
+    classes,
+  };
+}
+
+/** Counters of all participants, living and gone. */
+export function sumCounters(memory: Memory): Float64Array {
+  const sum = Float64Array.from(departed(memory));
+  for (let p = 0; p < Participant.MAX; p++) {
+    const at = memory.participantWord(p);
+    if (memory.ctl[at + Participant.STATE_WORD] !== ParticipantState.ACTIVE) continue;
+    const counters = countersOf(memory, memory.ctl[at + Participant.PAGE_WORD]);
+    for (let i = 0; i < Stat.COUNT; i++) sum[i] += counters[i];
+  }
+  return sum;
+}
+
+/** Adds a leaving participant's counters to those of the departed. Page lock held. */
+export function keepCounters(memory: Memory, participant: number): void {
+  const page = memory.ctl[memory.participantWord(participant) + Participant.PAGE_WORD];
+  if (page === NO_PAGE) return;
+  const kept = departed(memory);
+  const counters = countersOf(memory, page);
+  for (let i = 0; i < Stat.COUNT; i++) {
+    kept[i] += counters[i];
+    counters[i] = 0;
+  }
+}
+
+/** Sets all counters to zero (CONFIG RESETSTAT, stats reset). */
+export function resetCounters(memory: Memory): void {
+  departed(memory).fill(0);
+  for (let p = 0; p < Participant.MAX; p++) {
+    const at = memory.participantWord(p);
+    if (memory.ctl[at + Participant.STATE_WORD] === ParticipantState.ACTIVE) {
+      countersOf(memory, memory.ctl[at + Participant.PAGE_WORD]).fill(0);
+    }
+  }
+}
+
+function countersOf(memory: Memory, page: number): Float64Array {
+  return new Float64Array(
+    memory.arenas[page >>> Page.ARENA_SHIFT].i32.buffer,
+    pageOffset(page) + P.STATS_WORD * 4,
+    P.STATS_COUNT,
+  );
+}
+
+function departed(memory: Memory): Float64Array {
+  return new Float64Array(memory.ctl.buffer, Super.DEPARTED_STATS_WORD * 4, P.STATS_COUNT);
+}

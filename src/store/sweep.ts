@@ -1,0 +1,121 @@
+/**
+ * Walks the index in the background: removes expired items and those of flushed databases, a few buckets at a time.
+ *
+ * The cursor (shard in turn) is shared, so that several workers divide the work. Invariant: when a whole round has begun and ended since
+ * a database was flushed, no item of it is left and its physical number is free again.
+ */
+import { Bucket } from '../layout/bucket.js';
+import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
+import { NO_PAGE } from '../memory/page-pool.js';
+import type { Keyspace } from './keyspace.js';
+import { Stat } from './statistics.js';
+
+/** Buckets looked at under one lock: about 10 microseconds. */
+const BUCKETS_PER_LOCK = 64;
+
+export class Sweep {
+  readonly #keyspace: Keyspace;
+  readonly #memory: Memory;
+  readonly #ctl: Int32Array;
+  /** Where this participant is: a shard it took from the shared cursor, and its next bucket. */
+  #shard = -1;
+  #bucket = 0;
+
+  constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace;
+    this.#memory = keyspace.memory;
+    this.#ctl = keyspace.memory.ctl;
+  }
+
+  /** Looks at up to BUCKETS_PER_LOCK buckets; returns how many items it removed. Outside any lock, inside a batch. */
+  step(): number {
+    const ctl = this.#ctl;
+    const purging = this.#isPurging();
+    if (this.#shard < 0) {
+      this.#shard = Atomics.add(ctl, Super.SWEEP_WORD, 1) & (this.#memory.shardCount - 1);
+      this.#bucket = 0;
+    }
+    const shardWord = this.#memory.shardTable + this.#shard * Shard.WORDS;
+    const skip = (ctl[shardWord + Shard.EXPIRING_WORD] === 0 || ctl[Super.EXPIRY_PAUSED_WORD] === 1) && !purging;
+    if (skip || !this.#memory.tryLock(shardWord)) {
+      this.#shard = -1;
+      return 0;
+    }
+    let removed = 0;
+    const buckets = ctl[shardWord + Shard.BUCKETS_WORD];
+    const end = Math.min(buckets, this.#bucket + BUCKETS_PER_LOCK);
+    for (; this.#bucket < end; this.#bucket++) removed += this.#sweepChain(this.#bucket, purging);
+    if (this.#bucket >= buckets) {
+      this.#shard = -1;
+    }
+    this.#keyspace.settle();
+    this.#memory.unlock(shardWord);
+    this.#keyspace.freeUnlinked();
+    return removed;
+  }
+
+  /** Removes every item of flushed databases now, in all shards. The gate is closed. */
+  purgeAll(): void {
+    for (let shard = 0; shard < this.#memory.shardCount; shard++) {
+      const buckets = this.#ctl[this.#memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
+      this.#shard = shard;
+      for (let bucket = 0; bucket < buckets; bucket++) {
+        this.#sweepChain(bucket, true);
+        this.#keyspace.settle();
+        this.#keyspace.freeUnlinked();
+      }
+    }
+    this.#shard = -1;
+    this.freeDatabases();
+  }
+
+  /** Gives physical databases that are flushed and empty back for use. */
+  freeDatabases(): void {
+    const table = this.#memory.databaseTable;
+    for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+      const state = table + Database.STATE_WORD + physical;
+      if (this.#ctl[state] === DatabaseState.DEAD && this.#count(physical) === 0) this.#ctl[state] = DatabaseState.FREE;
+    }
+  }
+
+  #count(physical: number): number {
+    let items = 0;
+    for (let shard = 0; shard < this.#memory.shardCount; shard++) {
+      items += this.#ctl[this.#memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + physical];
+    }
+    return items;
+  }
+
+  #isPurging(): boolean {
+    const table = this.#memory.databaseTable + Database.STATE_WORD;
+    for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+      if (this.#ctl[table + physical] === DatabaseState.DEAD) return true;
+    }
+    return false;
+  }
+
+  #sweepChain(bucket: number, purging: boolean): number {
+    const keyspace = this.#keyspace;
+    const { index } = keyspace;
+    let removed = 0;
+    index.openBucket(bucket, this.#shard);
+    do {
+      const { words, base } = index;
+      const expiring = words[base + Bucket.BITS_WORD] & ((1 << Bucket.SLOTS) - 1);
+      if (expiring === 0 && !purging) continue;
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
+        index.slot = slot;
+        if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
+          keyspace.statistics[Stat.EXPIRED]++;
+        } else if (!purging || !keyspace.eviction.isFlushed(index.page, index.unit)) {
+          continue;
+        }
+        keyspace.removeEntry();
+        removed++;
+      }
+    } while (index.next());
+    return removed;
+  }
+}
