@@ -6,7 +6,7 @@
  */
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { PageInfo, PageKind, ParticipantPage as P, Super } from '../layout/superblock.js';
+import { ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import { copyBytes } from '../native/copy.js';
 import type { Memory } from './memory.js';
 import { NO_PAGE, type PagePool } from './page-pool.js';

@@ -97,7 +97,10 @@ export class Memory {
 
   /** True when the page number lies in either tier: for numbers read without a lock. */
   isPage(page: number): boolean {
-    return page > 0 && (page < this.dramPages || (page >= this.capacityBase && page < this.capacityBase + this.capacityPages));
+    return (
+      page > 0 &&
+      (page < this.dramPages || (page >= this.capacityBase && page < this.capacityBase + this.capacityPages))
+    );
   }
 
   // ---- word locks

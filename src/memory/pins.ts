@@ -98,7 +98,8 @@ export class Pins {
     const { ctl } = this.#memory;
     for (let slot = 0; slot < Pin.SLOTS; slot++) {
       const at = this.#word(slot);
-      if (ctl[at + Pin.PAGE_WORD] !== NO_PAGE && ctl[at + Pin.DOOMED_WORD] >>> OWNER_SHIFT === participant + 1) return slot + 1;
+      if (ctl[at + Pin.PAGE_WORD] !== NO_PAGE && ctl[at + Pin.DOOMED_WORD] >>> OWNER_SHIFT === participant + 1)
+        return slot + 1;
     }
     return 0;
   }

@@ -9,7 +9,7 @@
  */
 import { Item } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
-import { PageInfo, PageKind, ParticipantPage as P, SlabClass, Super } from '../layout/superblock.js';
+import { ParticipantPage as P, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
 import { type Held, STAGED_SLOT } from './held.js';
 import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
@@ -113,23 +113,30 @@ export class Slabs {
 
   #refill(slabClass: number): boolean {
     const memory = this.#memory;
-    const { ctl } = memory;
-    const journal = this.#journal;
     const word = this.classWord(slabClass);
-    const magazine = this.#magazines + slabClass * P.MAGAZINE_WORDS;
     const wanted = CLASS_UNITS[slabClass] > BATCH_MAX_UNITS ? 1 : BATCH;
-    memory.lock(word);
-    let page = ctl[word + SlabClass.PARTIAL_WORD];
-    if (page === NO_PAGE) {
+    for (;;) {
+      memory.lock(word);
+      const taken = this.#load(slabClass, word, wanted);
       memory.unlock(word);
-      page = this.#pool.takeDram(PageKind.TAKEN, slabClass, DRAM_RESERVE_PAGES);
+      if (taken > 0) return true;
+      const page = this.#pool.takeDram(PageKind.TAKEN, slabClass, DRAM_RESERVE_PAGES);
       if (page === NO_PAGE) return false;
       memory.lock(word);
       this.#adopt(slabClass, page);
-      page = ctl[word + SlabClass.PARTIAL_WORD];
+      this.#journal.commitAlloc();
+      memory.unlock(word);
     }
+  }
+
+  /** Fills the empty magazine from pages with free chunks. Class lock held. Returns how many it got. */
+  #load(slabClass: number, word: number, wanted: number): number {
+    const memory = this.#memory;
+    const { own, ctl } = memory;
+    const magazine = this.#magazines + slabClass * P.MAGAZINE_WORDS;
+    this.#journal.saveAlloc(memory.ownArena, own, magazine);
     let taken = 0;
-    journal.saveAlloc(memory.ownArena, memory.own, magazine);
+    let page = ctl[word + SlabClass.PARTIAL_WORD];
     while (taken < wanted && page !== NO_PAGE) {
       const unit = this.#popFromPage(slabClass, page);
       if (unit < 0) {
@@ -137,15 +144,13 @@ export class Slabs {
         page = ctl[word + SlabClass.PARTIAL_WORD];
         continue;
       }
-      const at = magazine + 1 + taken * 2;
-      memory.own[at] = page;
-      memory.own[at + 1] = unit;
+      own[magazine + 1 + taken * 2] = page;
+      own[magazine + 2 + taken * 2] = unit;
       taken++;
     }
-    memory.own[magazine] = taken;
-    journal.commitAlloc();
-    memory.unlock(word);
-    return taken > 0;
+    own[magazine] = taken;
+    this.#journal.commitAlloc();
+    return taken;
   }
 
   #unload(slabClass: number, chunkCount: number): void {
@@ -156,7 +161,8 @@ export class Slabs {
     this.#journal.saveAlloc(memory.ownArena, memory.own, magazine);
     // The oldest spares go: the youngest are still in the CPU's cache.
     const count = memory.own[magazine];
-    for (let i = 0; i < chunkCount; i++) this.#pushToPage(slabClass, memory.own[magazine + 1 + i * 2], memory.own[magazine + 2 + i * 2]);
+    for (let i = 0; i < chunkCount; i++)
+      this.#pushToPage(slabClass, memory.own[magazine + 1 + i * 2], memory.own[magazine + 2 + i * 2]);
     for (let i = 0; i < (count - chunkCount) * 2; i++) {
       this.#journal.saveAlloc(memory.ownArena, memory.own, magazine + 1 + i);
       memory.own[magazine + 1 + i] = memory.own[magazine + 1 + chunkCount * 2 + i];
@@ -209,7 +215,8 @@ export class Slabs {
     const only = next === page;
     journal.setControl(memory.pageInfo(previous) + PageInfo.NEXT_WORD, next);
     journal.setControl(memory.pageInfo(next) + PageInfo.PREVIOUS_WORD, previous);
-    if (ctl[word + SlabClass.FIRST_WORD] === page) journal.setControl(word + SlabClass.FIRST_WORD, only ? NO_PAGE : next);
+    if (ctl[word + SlabClass.FIRST_WORD] === page)
+      journal.setControl(word + SlabClass.FIRST_WORD, only ? NO_PAGE : next);
     if (ctl[word + SlabClass.HAND_PAGE_WORD] === page) {
       journal.setControl(word + SlabClass.HAND_PAGE_WORD, only ? NO_PAGE : next);
       journal.setControl(word + SlabClass.HAND_CHUNK_WORD, 0);
@@ -231,7 +238,9 @@ export class Slabs {
     const slabClass = (kind >>> 8) & 0xff;
     const word = this.classWord(slabClass);
     memory.lock(word);
-    const empty = ctl[info + PageInfo.KIND_WORD] === kind && ctl[info + PageInfo.FREE_COUNT_WORD] === ctl[info + PageInfo.CARVED_WORD];
+    const empty =
+      ctl[info + PageInfo.KIND_WORD] === kind &&
+      ctl[info + PageInfo.FREE_COUNT_WORD] === ctl[info + PageInfo.CARVED_WORD];
     if (empty) this.#abandon(slabClass, page);
     this.#journal.commitAlloc();
     memory.unlock(word);
@@ -278,14 +287,18 @@ export class Slabs {
     if (head !== 0) {
       const unit = (head - 1) * CLASS_UNITS[slabClass];
       const chunk = locationOffset(page, unit) >>> 2;
-      this.#journal.setControl(info + PageInfo.FREE_HEAD_WORD, memory.arenas[page >>> Page.ARENA_SHIFT].i32[chunk + Item.HASH_WORD]);
+      this.#journal.setControl(
+        info + PageInfo.FREE_HEAD_WORD,
+        memory.arenas[page >>> Page.ARENA_SHIFT].i32[chunk + Item.HASH_WORD],
+      );
       this.#journal.setControl(info + PageInfo.FREE_COUNT_WORD, ctl[info + PageInfo.FREE_COUNT_WORD] - 1);
       return unit;
     }
     const carved = ctl[info + PageInfo.CARVED_WORD];
     if (carved === CLASS_CHUNKS[slabClass]) return -1;
     const unit = carved * CLASS_UNITS[slabClass];
-    memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.VALUE_LENGTH_WORD] = Item.FREE_CHUNK;
+    memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.VALUE_LENGTH_WORD] =
+      Item.FREE_CHUNK;
     this.#journal.setControl(info + PageInfo.CARVED_WORD, carved + 1);
     return unit;
   }
@@ -302,13 +315,17 @@ export class Slabs {
     this.#journal.setControl(info + PageInfo.FREE_HEAD_WORD, unit / CLASS_UNITS[slabClass] + 1);
     const count = ctl[info + PageInfo.FREE_COUNT_WORD];
     this.#journal.setControl(info + PageInfo.FREE_COUNT_WORD, count + 1);
-    if (count === 0 && (ctl[info] & PageInfo.CLOSED_FLAG) === 0 && !this.#isPartial(slabClass, page)) this.#linkPartial(this.classWord(slabClass), page);
+    if (count === 0 && (ctl[info] & PageInfo.CLOSED_FLAG) === 0 && !this.#isPartial(slabClass, page))
+      this.#linkPartial(this.classWord(slabClass), page);
   }
 
   #isPartial(slabClass: number, page: number): boolean {
     const { ctl } = this.#memory;
     const info = this.#memory.pageInfo(page);
-    return ctl[info + PageInfo.PARTIAL_PREVIOUS_WORD] !== NO_PAGE || ctl[this.classWord(slabClass) + SlabClass.PARTIAL_WORD] === page;
+    return (
+      ctl[info + PageInfo.PARTIAL_PREVIOUS_WORD] !== NO_PAGE ||
+      ctl[this.classWord(slabClass) + SlabClass.PARTIAL_WORD] === page
+    );
   }
 
   #linkPartial(word: number, page: number): void {
@@ -326,10 +343,12 @@ export class Slabs {
     const info = this.#memory.pageInfo(page);
     const next = ctl[info + PageInfo.PARTIAL_NEXT_WORD];
     const previous = ctl[info + PageInfo.PARTIAL_PREVIOUS_WORD];
-    if (previous !== NO_PAGE) this.#journal.setControl(this.#memory.pageInfo(previous) + PageInfo.PARTIAL_NEXT_WORD, next);
+    if (previous !== NO_PAGE)
+      this.#journal.setControl(this.#memory.pageInfo(previous) + PageInfo.PARTIAL_NEXT_WORD, next);
     else if (ctl[word + SlabClass.PARTIAL_WORD] === page) this.#journal.setControl(word + SlabClass.PARTIAL_WORD, next);
     else return; // not in the list
-    if (next !== NO_PAGE) this.#journal.setControl(this.#memory.pageInfo(next) + PageInfo.PARTIAL_PREVIOUS_WORD, previous);
+    if (next !== NO_PAGE)
+      this.#journal.setControl(this.#memory.pageInfo(next) + PageInfo.PARTIAL_PREVIOUS_WORD, previous);
     this.#journal.setControl(info + PageInfo.PARTIAL_NEXT_WORD, NO_PAGE);
     this.#journal.setControl(info + PageInfo.PARTIAL_PREVIOUS_WORD, NO_PAGE);
   }

@@ -7,7 +7,7 @@
  */
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { DatabaseState, Database, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
+import { Database, DatabaseState, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { DRAM_RESERVE_PAGES, NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
@@ -198,7 +198,8 @@ export class Eviction {
 
   /** True when the item's database has been flushed. */
   isFlushed(page: number, unit: number): boolean {
-    const shape = this.#memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.SHAPE_WORD];
+    const shape =
+      this.#memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.SHAPE_WORD];
     const state = this.#memory.databaseTable + Database.STATE_WORD + (shape >>> Item.DB_SHIFT);
     return this.#ctl[state] === DatabaseState.DEAD;
   }
@@ -312,7 +313,8 @@ export class Eviction {
       if (page === NO_PAGE) return false;
       const verdict = this.examine(page, 0, false);
       if (verdict === Verdict.FREED) return true;
-      if (this.#ctl[Super.LARGE_HEAD_WORD] === this.#ctl[Super.LARGE_TAIL_WORD] && verdict === Verdict.SKIPPED) return false;
+      if (this.#ctl[Super.LARGE_HEAD_WORD] === this.#ctl[Super.LARGE_TAIL_WORD] && verdict === Verdict.SKIPPED)
+        return false;
       pool.requeueRun(page);
     }
     return false;

@@ -3,7 +3,7 @@
  *
  * Owns: where the tables lie behind the superblock. Invariant: READY_WORD is the last word written.
  */
-import { addon } from '../native/addon.js';
+
 import { Bucket } from '../layout/bucket.js';
 import { Page } from '../layout/location.js';
 import {
@@ -17,6 +17,7 @@ import {
   SlabClass,
   Super,
 } from '../layout/superblock.js';
+import { addon } from '../native/addon.js';
 import { PoolError } from './errors.js';
 import type { StoreHandle } from './open.js';
 
@@ -37,7 +38,11 @@ export function planGeometry(dramBytes: number, capacityBytes: number, shards: n
   const dramPages = Math.floor(dramBytes / Page.BYTES);
   const capacityPages = Math.floor(capacityBytes / Page.BYTES);
   if (dramPages < MIN_DRAM_PAGES) {
-    throw new PoolError('POOL_SIZE', '', `the DRAM tier needs at least ${MIN_DRAM_PAGES} MiB, ${dramPages} MiB were asked for`);
+    throw new PoolError(
+      'POOL_SIZE',
+      '',
+      `the DRAM tier needs at least ${MIN_DRAM_PAGES} MiB, ${dramPages} MiB were asked for`,
+    );
   }
   const shardShift = Math.log2(shards);
   if (!Number.isInteger(shardShift) || shardShift < 5 || shardShift > 12) {
@@ -164,7 +169,8 @@ function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void 
   }
   ctl[Super.DRAM_FREE_WORD] = geometry.dramPages - tables.metaPages - indexPages;
   ctl[Super.CAPACITY_FREE_WORD] = geometry.capacityPages;
-  for (let shard = 0; shard < shards; shard++) ctl[tables.shard + shard * Shard.WORDS + Shard.BUCKETS_WORD] = FIRST_BUCKETS;
+  for (let shard = 0; shard < shards; shard++)
+    ctl[tables.shard + shard * Shard.WORDS + Shard.BUCKETS_WORD] = FIRST_BUCKETS;
   for (let db = 0; db < Database.LOGICAL; db++) {
     ctl[tables.database + Database.MAP_WORD + db] = db;
     ctl[tables.database + Database.STATE_WORD + db] = DatabaseState.LIVE;
@@ -179,7 +185,8 @@ export interface Existing {
 
 /** Reads a superblock and refuses what is not ours, not this version, or not whole. */
 export function checkSuperblock(fd: number, path: string, fileBytes: number): Existing {
-  if (fileBytes < Page.BYTES) throw new PoolError('POOL_CORRUPT', path, `the file has ${fileBytes} bytes: too short for a pool`);
+  if (fileBytes < Page.BYTES)
+    throw new PoolError('POOL_CORRUPT', path, `the file has ${fileBytes} bytes: too short for a pool`);
   const arena = addon.mapArena(fd, 0, Page.BYTES, {});
   const words = new Int32Array(addon.wrapArena(arena)).slice(0, Super.WORDS);
   addon.releaseArena(arena);

@@ -41,7 +41,8 @@ export class Gate {
   #stepOut(): void {
     const { ctl } = this.#memory;
     Atomics.store(ctl, this.#batchWord, 0);
-    if (Atomics.load(ctl, Super.GATE_WORD) !== 0) addon.futexWake(this.#memory.arenas[0].arena, this.#batchWord << 2, 1);
+    if (Atomics.load(ctl, Super.GATE_WORD) !== 0)
+      addon.futexWake(this.#memory.arenas[0].arena, this.#batchWord << 2, 1);
   }
 
   /** True while this participant runs alone. */

@@ -8,8 +8,9 @@
  * bit is set to bucket n. So growth costs one bucket at a time and never pauses. Bucket i of shard s is bucket i * shards + s of the
  * pool: since shards grow in step, all share the index pages, and 1 MiB is enough to begin with.
  */
-import type { Bytes } from '../layout/bytes.js';
+
 import { Bucket } from '../layout/bucket.js';
+import type { Bytes } from '../layout/bytes.js';
 import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import { PageKind, Shard, Super } from '../layout/superblock.js';
@@ -103,7 +104,10 @@ export class Index {
     do {
       const { words, base } = this;
       for (let slot = 0; slot < Bucket.SLOTS; slot++) {
-        if (words[base + Bucket.SLOT_WORD + slot * 2] === word && words[base + Bucket.SLOT_WORD + 1 + slot * 2] === page) {
+        if (
+          words[base + Bucket.SLOT_WORD + slot * 2] === word &&
+          words[base + Bucket.SLOT_WORD + 1 + slot * 2] === page
+        ) {
           this.slot = slot;
           return true;
         }
@@ -139,7 +143,9 @@ export class Index {
   }
 
   get frequency(): number {
-    return (this.words[this.base + Bucket.BITS_WORD] >>> (Bucket.FREQUENCY_SHIFT + this.slot * 2)) & Bucket.FREQUENCY_MAX;
+    return (
+      (this.words[this.base + Bucket.BITS_WORD] >>> (Bucket.FREQUENCY_SHIFT + this.slot * 2)) & Bucket.FREQUENCY_MAX
+    );
   }
 
   get isFetched(): boolean {
@@ -223,7 +229,11 @@ export class Index {
     const at = base + Bucket.SLOT_WORD + slot * 2;
     journal.save(arena, words, at + 1);
     journal.save(arena, words, base + Bucket.BITS_WORD);
-    words[base + Bucket.BITS_WORD] &= ~((1 << slot) | (1 << (Bucket.FETCHED_SHIFT + slot)) | (3 << (Bucket.FREQUENCY_SHIFT + slot * 2)));
+    words[base + Bucket.BITS_WORD] &= ~(
+      (1 << slot) |
+      (1 << (Bucket.FETCHED_SHIFT + slot)) |
+      (3 << (Bucket.FREQUENCY_SHIFT + slot * 2))
+    );
     words[base + Bucket.META_WORD + slot * 2] = 0;
     words[base + Bucket.META_WORD + 1 + slot * 2] = access & 0xffff;
     this.#bytes()[this.#accessByte()] = access >>> 16;

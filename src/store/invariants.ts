@@ -8,12 +8,22 @@
 import { Bucket } from '../layout/bucket.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
-import { Database, PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Shard, SlabClass, Super } from '../layout/superblock.js';
+import {
+  Database,
+  ParticipantPage as P,
+  PageInfo,
+  PageKind,
+  Participant,
+  ParticipantState,
+  Shard,
+  SlabClass,
+  Super,
+} from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
-import type { Keyspace } from './keyspace.js';
 import { hashKey } from './hash.js';
+import type { Keyspace } from './keyspace.js';
 import { forEachEntry, forEachLogItem } from './repair.js';
 
 const enum Place {
@@ -77,7 +87,13 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
       const hash = item.i32[header + Item.HASH_WORD];
       const keyLength = shape & Item.KEY_LENGTH_MASK;
       const database = shape >>> Item.DB_SHIFT;
-      const real = hashKey(ctl[Super.SEED_LOW_WORD] ^ database, ctl[Super.SEED_HIGH_WORD], item, offset + Item.HEADER_BYTES, keyLength);
+      const real = hashKey(
+        ctl[Super.SEED_LOW_WORD] ^ database,
+        ctl[Super.SEED_HIGH_WORD],
+        item,
+        offset + Item.HEADER_BYTES,
+        keyLength,
+      );
       check(real === hash, () => `${where(page, unit)}: the key hashes to ${real}, its header says ${hash}`);
       check(hash >>> 16 === word >>> 16, () => `${where(page, unit)}: tag differs from the item's hash`);
       check((hash & (memory.shardCount - 1)) === shard, () => `${where(page, unit)}: item of another shard`);
@@ -90,11 +106,20 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
       }
       check(keyspace.index.findLocation(hash, page, unit), () => `${where(page, unit)}: not reachable from its bucket`);
     });
-    check(items === ctl[shardWord + Shard.ITEMS_WORD], () => `shard ${shard}: ${items} entries, counted ${ctl[shardWord + Shard.ITEMS_WORD]}`);
-    check(expiring === ctl[shardWord + Shard.EXPIRING_WORD], () => `shard ${shard}: ${expiring} expiring, counted ${ctl[shardWord + Shard.EXPIRING_WORD]}`);
+    check(
+      items === ctl[shardWord + Shard.ITEMS_WORD],
+      () => `shard ${shard}: ${items} entries, counted ${ctl[shardWord + Shard.ITEMS_WORD]}`,
+    );
+    check(
+      expiring === ctl[shardWord + Shard.EXPIRING_WORD],
+      () => `shard ${shard}: ${expiring} expiring, counted ${ctl[shardWord + Shard.EXPIRING_WORD]}`,
+    );
     const counts = memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS;
     for (let i = 0; i < Database.SHARD_WORDS; i++) {
-      check(ctl[counts + i] === perDatabase[i], () => `shard ${shard}: database count ${i} is ${ctl[counts + i]}, found ${perDatabase[i]}`);
+      check(
+        ctl[counts + i] === perDatabase[i],
+        () => `shard ${shard}: database count ${i} is ${ctl[counts + i]}, found ${perDatabase[i]}`,
+      );
     }
     total += items;
   }
@@ -112,7 +137,8 @@ function noteParticipants(memory: Memory, note: Note): void {
     check(words[base + P.ALLOC_COUNT_WORD] === 0, () => `participant ${p}: allocator journal is open`);
     for (let c = 0; c < CLASS_COUNT; c++) {
       const magazine = base + P.MAGAZINE_WORD + c * P.MAGAZINE_WORDS;
-      for (let i = 0; i < words[magazine]; i++) note(words[magazine + 1 + i * 2], words[magazine + 2 + i * 2], Place.MAGAZINE);
+      for (let i = 0; i < words[magazine]; i++)
+        note(words[magazine + 1 + i * 2], words[magazine + 2 + i * 2], Place.MAGAZINE);
     }
     for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
       const heldAt = base + P.HELD_WORD + slot * 2;
@@ -130,13 +156,19 @@ function checkClasses(memory: Memory, note: Note, places: Map<number, Place>): v
     const first = ctl[word + SlabClass.FIRST_WORD];
     for (let page = first; page !== NO_PAGE; ) {
       const info = memory.pageInfo(page);
-      check((ctl[info] & 0xffff) === (PageKind.SLAB | (c << 8)), () => `page ${page} is in class ${c}'s list but not of it`);
+      check(
+        (ctl[info] & 0xffff) === (PageKind.SLAB | (c << 8)),
+        () => `page ${page} is in class ${c}'s list but not of it`,
+      );
       pages++;
       checkSlabPage(memory, page, c, note, places);
       page = ctl[info + PageInfo.NEXT_WORD];
       if (page === first) break;
     }
-    check(pages === ctl[word + SlabClass.PAGES_WORD], () => `class ${c}: ${pages} pages, counted ${ctl[word + SlabClass.PAGES_WORD]}`);
+    check(
+      pages === ctl[word + SlabClass.PAGES_WORD],
+      () => `class ${c}: ${pages} pages, counted ${ctl[word + SlabClass.PAGES_WORD]}`,
+    );
   }
 }
 
@@ -150,7 +182,10 @@ function checkSlabPage(memory: Memory, page: number, slabClass: number, note: No
     free++;
     head = memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.HASH_WORD];
   }
-  check(free === ctl[info + PageInfo.FREE_COUNT_WORD], () => `page ${page}: ${free} free chunks, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`);
+  check(
+    free === ctl[info + PageInfo.FREE_COUNT_WORD],
+    () => `page ${page}: ${free} free chunks, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`,
+  );
   for (let chunk = 0; chunk < ctl[info + PageInfo.CARVED_WORD]; chunk++) {
     const unit = chunk * CLASS_UNITS[slabClass];
     check(places.has(page * Page.UNITS + unit), () => `${where(page, unit)} of class ${slabClass} is lost`);
@@ -174,16 +209,31 @@ function checkPages(memory: Memory, places: Map<number, Place>): void {
         const place = places.get(page * Page.UNITS + unit);
         if (place === Place.INDEX || place === Place.HELD) live += units;
       });
-      check(live === ctl[info + PageInfo.FREE_COUNT_WORD], () => `log page ${page}: ${live} live units, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`);
+      check(
+        live === ctl[info + PageInfo.FREE_COUNT_WORD],
+        () => `log page ${page}: ${live} live units, counted ${ctl[info + PageInfo.FREE_COUNT_WORD]}`,
+      );
     } else if (kind === PageKind.LARGE) {
       const header = pageOffset(page) >>> 2;
       const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-      const bytes = itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
-      check(unitsOf(bytes) * Page.UNIT_BYTES <= ctl[info + PageInfo.FREE_HEAD_WORD] * Page.BYTES, () => `large item at page ${page} is longer than its run`);
+      const bytes = itemBytes(
+        i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
+        i32[header + Item.VALUE_LENGTH_WORD],
+      );
+      check(
+        unitsOf(bytes) * Page.UNIT_BYTES <= ctl[info + PageInfo.FREE_HEAD_WORD] * Page.BYTES,
+        () => `large item at page ${page} is longer than its run`,
+      );
     }
   };
   for (let page = 1; page < memory.dramPages; page++) visit(page);
   for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
-  check(dramFree === ctl[Super.DRAM_FREE_WORD], () => `${dramFree} DRAM pages free, counted ${ctl[Super.DRAM_FREE_WORD]}`);
-  check(capacityFree === ctl[Super.CAPACITY_FREE_WORD], () => `${capacityFree} capacity pages free, counted ${ctl[Super.CAPACITY_FREE_WORD]}`);
+  check(
+    dramFree === ctl[Super.DRAM_FREE_WORD],
+    () => `${dramFree} DRAM pages free, counted ${ctl[Super.DRAM_FREE_WORD]}`,
+  );
+  check(
+    capacityFree === ctl[Super.CAPACITY_FREE_WORD],
+    () => `${capacityFree} capacity pages free, counted ${ctl[Super.CAPACITY_FREE_WORD]}`,
+  );
 }

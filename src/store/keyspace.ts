@@ -8,11 +8,12 @@
  * A key is (bytes, offset, length); `db` a logical database 0..15. Executors lock, handlers do not. Nothing here allocates
  * JavaScript memory on the paths of a request.
  */
-import { bytesEqual, type Bytes } from '../layout/bytes.js';
+
 import { Bucket } from '../layout/bucket.js';
+import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Encoding, Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { Database, PageInfo, PageKind, ParticipantPage as P, Shard, Super } from '../layout/superblock.js';
+import { Database, ParticipantPage as P, PageInfo, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
 import { type Held, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
@@ -156,11 +157,7 @@ export class Keyspace {
     this.index = new Index(memory, parts.journal, parts.pool);
     this.lockSet = new LockSet(this, memory);
     this.gate = new Gate(memory);
-    this.statistics = new Float64Array(
-      memory.own.buffer,
-      (memory.ownBase + P.STATS_WORD) * 4,
-      P.STATS_COUNT,
-    );
+    this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     this.eviction = new Eviction(this);
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, this.sweep);
@@ -360,7 +357,10 @@ export class Keyspace {
 
   get version(): number {
     const header = this.itemOffset >>> 2;
-    return this.value.i32[header + Item.VERSION_HIGH_WORD] * 0x1_0000_0000 + (this.value.i32[header + Item.VERSION_LOW_WORD] >>> 0);
+    return (
+      this.value.i32[header + Item.VERSION_HIGH_WORD] * 0x1_0000_0000 +
+      (this.value.i32[header + Item.VERSION_LOW_WORD] >>> 0)
+    );
   }
 
   /** Absolute expiry in ms, 0 = none. */
@@ -535,7 +535,8 @@ export class Keyspace {
     this.#held.defer(page, unit | LINKED);
     this.#held.clear(STAGED_SLOT);
     // A large item's pages are no longer this participant's to lose.
-    if (unit === 0 && this.memory.pageKind(page) === PageKind.LARGE) this.#ctl[this.memory.pageInfo(page)] = PageKind.LARGE;
+    if (unit === 0 && this.memory.pageKind(page) === PageKind.LARGE)
+      this.#ctl[this.memory.pageInfo(page)] = PageKind.LARGE;
     this.#stagedPage = NO_PAGE;
     this.statistics[Stat.STORED]++;
     this.#setCursor(hash, item, itemOffset, page, unit, shape);
@@ -676,7 +677,8 @@ export class Keyspace {
     const low = (version - high * 0x1_0000_0000) | 0;
     if (!this.#setHeader(Item.VERSION_LOW_WORD, low) || !this.#setHeader(Item.VERSION_HIGH_WORD, high)) return false;
     const shard = this.index.shardWord(this.#cursorHash);
-    const current = this.#ctl[shard + Shard.VERSION_HIGH_WORD] * 0x1_0000_0000 + (this.#ctl[shard + Shard.VERSION_LOW_WORD] >>> 0);
+    const current =
+      this.#ctl[shard + Shard.VERSION_HIGH_WORD] * 0x1_0000_0000 + (this.#ctl[shard + Shard.VERSION_LOW_WORD] >>> 0);
     if (version > current) {
       this.#ctl[shard + Shard.VERSION_HIGH_WORD] = high;
       this.#ctl[shard + Shard.VERSION_LOW_WORD] = low;
@@ -712,7 +714,14 @@ export class Keyspace {
     return this.commit(type, encoding, clientFlags, expiryMs);
   }
 
-  #stagePhysical(hash: number, database: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
+  #stagePhysical(
+    hash: number,
+    database: number,
+    bytes: Bytes,
+    offset: number,
+    length: number,
+    valueLength: number,
+  ): boolean {
     for (let db = 0; db < Database.LOGICAL; db++) {
       if (this.#ctl[this.#databases + db] === database) return this.stage(hash, db, bytes, offset, length, valueLength);
     }
@@ -721,7 +730,8 @@ export class Keyspace {
 
   #isEditable(): boolean {
     const kind = this.memory.pageKind(this.page);
-    if (kind === PageKind.SLAB) return this.valueLength <= INLINE_VALUE_BYTES || !this.pins.isPinned(this.page, this.unit);
+    if (kind === PageKind.SLAB)
+      return this.valueLength <= INLINE_VALUE_BYTES || !this.pins.isPinned(this.page, this.unit);
     return kind === PageKind.LARGE && !this.pins.isPinned(this.page, this.unit);
   }
 
@@ -826,7 +836,10 @@ export class Keyspace {
     } else {
       const header = locationOffset(page, unit) >>> 2;
       const { i32 } = this.#arenas[page >>> Page.ARENA_SHIFT];
-      const size = itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
+      const size = itemBytes(
+        i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
+        i32[header + Item.VALUE_LENGTH_WORD],
+      );
       this.log.drop(page, unitsOf(size));
       this.#held.clear(heldSlot);
     }

@@ -10,7 +10,14 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
-import { PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Super } from '../layout/superblock.js';
+import {
+  ParticipantPage as P,
+  PageInfo,
+  PageKind,
+  Participant,
+  ParticipantState,
+  Super,
+} from '../layout/superblock.js';
 import { CapacityLog } from '../memory/capacity-log.js';
 import { Held } from '../memory/held.js';
 import { Journal } from '../memory/journal.js';
@@ -108,7 +115,11 @@ function lockFormat(fd: number, path: string): void {
   const end = addon.monotonicMs() + FORMAT_WAIT_MS;
   while (!addon.lockByte(fd, FORMAT_BYTE)) {
     if (addon.monotonicMs() > end) {
-      throw new PoolError('POOL_BUSY', path, `another process has been preparing the pool for ${FORMAT_WAIT_MS / 1000} s`);
+      throw new PoolError(
+        'POOL_BUSY',
+        path,
+        `another process has been preparing the pool for ${FORMAT_WAIT_MS / 1000} s`,
+      );
     }
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
   }
@@ -127,7 +138,10 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
   const busy = inUse(fd);
   if (bytes !== 0) {
     const existing = checkSuperblock(fd, handle.dramPath, bytes);
-    const same = existing.ready && sameGeometry(existing.geometry, geometry) && capacityMatches(handle, existing.identity, geometry);
+    const same =
+      existing.ready &&
+      sameGeometry(existing.geometry, geometry) &&
+      capacityMatches(handle, existing.identity, geometry);
     if (same) {
       setPolicy(fd, existing.geometry, options);
       return;

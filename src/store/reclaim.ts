@@ -69,7 +69,11 @@ export class Reclaim {
     let best = NO_PAGE;
     let bestLive = Page.UNITS - Page.UNITS / WORTH_DIVISOR;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
-    for (let page = ctl[Super.LOG_HEAD_WORD]; page !== NO_PAGE; page = ctl[this.#memory.pageInfo(page) + PageInfo.NEXT_WORD]) {
+    for (
+      let page = ctl[Super.LOG_HEAD_WORD];
+      page !== NO_PAGE;
+      page = ctl[this.#memory.pageInfo(page) + PageInfo.NEXT_WORD]
+    ) {
       const live = ctl[this.#memory.pageInfo(page) + PageInfo.FREE_COUNT_WORD];
       if (live < bestLive) {
         bestLive = live;

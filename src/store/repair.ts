@@ -10,10 +10,10 @@ import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
   DatabaseState,
+  ParticipantPage as P,
   PageInfo,
   PageKind,
   Participant,
-  ParticipantPage as P,
   ParticipantState,
   Shard,
   SlabClass,
@@ -272,12 +272,17 @@ export function recountLogPage(keyspace: Keyspace, page: number): void {
   Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live);
 }
 
-export function forEachLogItem(memory: Memory, page: number, visit: (unit: number, units: number, hash: number) => void): void {
+export function forEachLogItem(
+  memory: Memory,
+  page: number,
+  visit: (unit: number, units: number, hash: number) => void,
+): void {
   const end = memory.ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
   const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
   for (let unit = 0; unit < end; ) {
     const header = locationOffset(page, unit) >>> 2;
-    const bytes = Item.HEADER_BYTES + (i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK) + i32[header + Item.VALUE_LENGTH_WORD];
+    const bytes =
+      Item.HEADER_BYTES + (i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK) + i32[header + Item.VALUE_LENGTH_WORD];
     const units = (bytes + Page.UNIT_BYTES - 1) >>> Page.UNIT_SHIFT;
     visit(unit, units, i32[header + Item.HASH_WORD]);
     unit += units;
@@ -319,7 +324,10 @@ function freeTakenPages(keyspace: Keyspace, dead: number): void {
     if (((kind >>> 16) & 0xff) !== dead + 1) return;
     if ((kind & 0xff) === PageKind.TAKEN) keyspace.pool.free(page);
     else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
-    else if ((kind & 0xff) === PageKind.LARGE && !isLinked(keyspace, memory.arenas[page >>> Page.ARENA_SHIFT].i32[pageOffset(page) >>> 2], page, 0)) {
+    else if (
+      (kind & 0xff) === PageKind.LARGE &&
+      !isLinked(keyspace, memory.arenas[page >>> Page.ARENA_SHIFT].i32[pageOffset(page) >>> 2], page, 0)
+    ) {
       // Taken for an item and not noted in a held slot before the end; doomed ones go with their last pin.
       if (!keyspace.pins.isPinned(page, 0)) keyspace.pool.freeRun(page);
     }

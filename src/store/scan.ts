@@ -18,7 +18,12 @@ const POSITIONS = 1 << POSITION_BITS;
  * Visits the live items of one bucket of a database under its shard's lock, with the cursor of `keyspace` on each; `visit` must not
  * change anything. Returns the next cursor, 0 at the end. An unknown cursor begins at the nearest one.
  */
-export function scanBucket(keyspace: Keyspace, db: number, cursor: number, visit: (keyspace: Keyspace) => void): number {
+export function scanBucket(
+  keyspace: Keyspace,
+  db: number,
+  cursor: number,
+  visit: (keyspace: Keyspace) => void,
+): number {
   const { memory, index } = keyspace;
   const shard = Math.floor(cursor / POSITIONS);
   if (!(cursor >= 0) || shard >= memory.shardCount) return 0;
@@ -67,7 +72,12 @@ export function randomKey(keyspace: Keyspace, db: number, items: number): Uint8A
     const start = Math.floor(Math.random() * memory.shardCount);
     for (let i = 0; i < memory.shardCount && key === null; i++) {
       const shard = (start + i) % memory.shardCount;
-      if (memory.ctl[memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + keyspace.physical(db)] === 0) continue;
+      if (
+        memory.ctl[
+          memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + keyspace.physical(db)
+        ] === 0
+      )
+        continue;
       let cursor = shard * POSITIONS;
       do {
         cursor = scanBucket(keyspace, db, cursor, visit);

@@ -3,10 +3,19 @@
  * another's cache line; reading sums over all. What participants that have left had counted is kept in the superblock.
  */
 import { Page, pageOffset } from '../layout/location.js';
-import { PageInfo, PageKind, Participant, ParticipantPage as P, ParticipantState, Shard, SlabClass, Super } from '../layout/superblock.js';
+import {
+  ParticipantPage as P,
+  PageInfo,
+  PageKind,
+  Participant,
+  ParticipantState,
+  Shard,
+  SlabClass,
+  Super,
+} from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
-import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import { NO_PAGE } from '../memory/page-pool.js';
+import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Keyspace } from './keyspace.js';
 
 export const enum Stat {
