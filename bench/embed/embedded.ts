@@ -3,7 +3,7 @@
  * included, beside lru-cache and lmdb; and the same from a second process attached to a store that the first one filled.
  */
 import { fileURLToPath } from 'node:url';
-import { Child, pinned, runToEnd, temporaryFolder } from '../harness/child.js';
+import { Child, pinned, removeTemporaryFolder, runToEnd, temporaryFolder } from '../harness/child.js';
 import { VALUE_BYTES } from '../harness/fleet.js';
 import { type Bench, type BenchContext, measured } from '../harness/measurement.js';
 import { countLabel } from '../harness/profile.js';
@@ -28,6 +28,7 @@ function answerIn(output: string): number | undefined {
 
 async function timeOf(context: BenchContext, order: ChildOrder): Promise<number> {
   const output = await runToEnd(`embedded ${order.store}`, commandFor(context, order));
+  if (order.role === 'measure') removeTemporaryFolder(order.path);
   const time = answerIn(output);
   if (time === undefined) throw new Error(`embedded ${order.store} gave no figure:\n${output.slice(-2000)}`);
   return time;
@@ -46,6 +47,7 @@ async function timesOfTwo(context: BenchContext, order: ChildOrder): Promise<{ a
   }
   const attached = await timeOf(context, { ...order, role: 'attach' });
   await holder.stop();
+  removeTemporaryFolder(order.path);
   return { alone, attached };
 }
 

@@ -3,10 +3,10 @@
  * A child's output is kept (its last part) so that a failure can be told with the reason.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 const OUTPUT_KEPT_CHARS = 8 << 20;
 const STOP_GRACE_MS = 10_000;
@@ -93,17 +93,27 @@ export function pinned(core: number, command: readonly string[]): string[] {
   return ['taskset', '-c', String(core), ...command];
 }
 
-const folders: string[] = [];
+const folders = new Set<string>();
+const SHARED_MEMORY = '/dev/shm';
 
-/** A folder that removeTemporaryFolders() takes away. */
+/** A folder that removeTemporaryFolder(s) takes away. */
 export function temporaryFolder(purpose: string): string {
   const folder = mkdtempSync(join(process.env.ENTRESOL_BENCH_TMP ?? tmpdir(), `entresol-bench-${purpose}-`));
-  folders.push(folder);
+  folders.add(folder);
   return folder;
 }
 
+/** Removes the folder, and what a pool in it has left in shared memory: files there carry the folder's name. */
+export function removeTemporaryFolder(folder: string): void {
+  folders.delete(folder);
+  rmSync(folder, { recursive: true, force: true });
+  for (const name of readdirSync(SHARED_MEMORY)) {
+    if (name.includes(basename(folder))) rmSync(join(SHARED_MEMORY, name), { force: true });
+  }
+}
+
 export function removeTemporaryFolders(): void {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const folder of [...folders]) removeTemporaryFolder(folder);
 }
 
 /** A loopback port nobody listens on now. */

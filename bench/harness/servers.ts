@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { memcachedStats, redisCommand } from './ask.js';
-import { Child, freePort, pinned, temporaryFolder } from './child.js';
+import { Child, freePort, pinned, removeTemporaryFolder, temporaryFolder } from './child.js';
 import { rootFolder } from './paths.js';
 
 export type ServerName = 'entresol' | 'redis' | 'memcached';
@@ -32,6 +32,8 @@ export class Server {
     /** 0 = does not speak it. */
     readonly respPort: number,
     readonly memcachedPort: number,
+    /** Its working folder, removed with it; for ours, the pool. */
+    readonly folder: string,
   ) {}
 
   get pid(): number {
@@ -47,8 +49,9 @@ export class Server {
     this.process.signal('SIGCONT');
   }
 
-  stop(): Promise<void> {
-    return this.process.stop();
+  async stop(): Promise<void> {
+    await this.process.stop();
+    removeTemporaryFolder(this.folder);
   }
 }
 
@@ -76,16 +79,19 @@ async function whenReady(server: Server): Promise<Server> {
 export async function startRedis(core: number, size: StoreSize): Promise<Server> {
   const port = await freePort();
   const command = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  command.push('--dir', temporaryFolder('redis'));
+  const folder = temporaryFolder('redis');
+  command.push('--dir', folder);
   if (size.evict === true) command.push('--maxmemory', String(size.dramBytes), '--maxmemory-policy', 'allkeys-lru');
-  return whenReady(new Server('redis', new Child('redis-server', pinned(core, command)), port, 0));
+  return whenReady(new Server('redis', new Child('redis-server', pinned(core, command)), port, 0, folder));
 }
 
 export async function startMemcached(core: number, size: StoreSize): Promise<Server> {
   const port = await freePort();
   const command = ['memcached', '-l', '127.0.0.1', '-p', String(port), '-U', '0', '-t', '1', '-c', '2048'];
   command.push('-m', String(Math.floor(size.dramBytes / 2 ** 20)), '-u', process.getuid?.() === 0 ? 'root' : 'nobody');
-  return whenReady(new Server('memcached', new Child('memcached', pinned(core, command)), 0, port));
+  return whenReady(
+    new Server('memcached', new Child('memcached', pinned(core, command)), 0, port, temporaryFolder('memcached')),
+  );
 }
 
 function words(text: string | undefined): string[] {
@@ -97,8 +103,7 @@ function ourEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('ENTRESOL_')));
 }
 
-function ourCommand(port: number, memcachedPort: number, size: StoreSize): string[] {
-  const pool = join(temporaryFolder('pool'), 'pool');
+function ourCommand(port: number, memcachedPort: number, pool: string, size: StoreSize): string[] {
   const template = process.env.ENTRESOL_BENCH_SERVER;
   if (template !== undefined) {
     const values: Record<string, string> = {
@@ -126,6 +131,8 @@ export async function startOurs(core: number, size: StoreSize): Promise<Server> 
   const wantsMemcached =
     process.env.ENTRESOL_BENCH_SERVER === undefined || process.env.ENTRESOL_BENCH_SERVER.includes('{memcachedPort}');
   const memcachedPort = wantsMemcached ? await freePort() : 0;
-  const child = new Child('entresol', pinned(core, ourCommand(port, memcachedPort, size)), ourEnvironment());
-  return whenReady(new Server('entresol', child, port, memcachedPort));
+  const pool = temporaryFolder('pool');
+  const command = ourCommand(port, memcachedPort, pool, size);
+  const child = new Child('entresol', pinned(core, command), ourEnvironment());
+  return whenReady(new Server('entresol', child, port, memcachedPort, pool));
 }

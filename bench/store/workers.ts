@@ -3,7 +3,7 @@
  * (on two cores a load generator would need the second one). 64 requests a batch, 90 % GET, 1 M keys, uniform and Zipf 1.1.
  */
 import { fileURLToPath } from 'node:url';
-import { runToEnd, temporaryFolder } from '../harness/child.js';
+import { removeTemporaryFolder, runToEnd, temporaryFolder } from '../harness/child.js';
 import { VALUE_BYTES } from '../harness/fleet.js';
 import { type Bench, type BenchContext, measured } from '../harness/measurement.js';
 import type { WorkersAnswer, WorkersOrder } from './workers-child.js';
@@ -26,6 +26,7 @@ async function run(context: BenchContext): Promise<void> {
   context.say('workers: one against two, fed from memory');
   const program = fileURLToPath(new URL('./workers-child.js', import.meta.url));
   const output = await runToEnd('workers', [process.execPath, program, JSON.stringify(order)]);
+  removeTemporaryFolder(order.pool);
   const line = output.trim().split('\n').pop() ?? '';
   if (!line.startsWith('{"uniform"')) throw new Error(`workers gave no figure:\n${output.slice(-2000)}`);
   const answer = JSON.parse(line) as WorkersAnswer;
