@@ -8,7 +8,7 @@
 import { Bucket } from '../layout/bucket.js';
 import { Database, Shard } from '../layout/superblock.js';
 import { NO_PAGE } from '../memory/page-pool.js';
-import { localBucket } from './index.js';
+import { localBucket } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
 
 const POSITION_BITS = 24;

@@ -1,0 +1,211 @@
+/**
+ * A position in the index: how to get to a bucket, along its chain, and at the fields of an entry.
+ *
+ * Owns: address arithmetic of linear hashing. Bucket i of shard s is bucket i * shards + s of the pool; the directory knows the
+ * page of each 8192. Invariant: between calls the position is a bucket (and a slot of it) of a shard that the caller has locked, the
+ * prefetch passes excepted.
+ */
+import { Bucket } from '../layout/bucket.js';
+import type { Bytes } from '../layout/bytes.js';
+import { locationOffset, Page, pageOffset } from '../layout/location.js';
+import { Shard } from '../layout/superblock.js';
+import type { Journal } from '../memory/journal.js';
+import type { Memory } from '../memory/memory.js';
+import type { PagePool } from '../memory/page-pool.js';
+
+export class IndexCursor {
+  /** Position that the last walk ended on: typed array, first word of the bucket, slot, and the arena's number in `arenas`. */
+  words: Int32Array;
+  base = 0;
+  slot = 0;
+  arena = 0;
+
+  protected readonly memory: Memory;
+  protected readonly arenas: Bytes[];
+  protected readonly ctl: Int32Array;
+  protected readonly journal: Journal;
+  protected readonly pool: PagePool;
+  protected readonly shardMask: number;
+  protected readonly shardShift: number;
+  protected readonly shardTable: number;
+  protected readonly directory: number;
+  /** Keeps the prefetch passes' loads alive. */
+  touched = 0;
+
+  constructor(memory: Memory, journal: Journal, pool: PagePool) {
+    this.memory = memory;
+    this.arenas = memory.arenas;
+    this.ctl = memory.ctl;
+    this.journal = journal;
+    this.pool = pool;
+    this.shardShift = memory.shardShift;
+    this.shardMask = memory.shardCount - 1;
+    this.shardTable = memory.shardTable;
+    this.directory = memory.directory;
+    this.words = memory.ctl;
+  }
+
+  /** First word of the block of a hash's shard; its lock word too. */
+  shardWord(hash: number): number {
+    return this.shardTable + (hash & this.shardMask) * Shard.WORDS;
+  }
+
+  /** Positions on the first bucket of a hash's chain. */
+  locate(hash: number): void {
+    const local = hash >>> this.shardShift;
+    const buckets = this.ctl[this.shardWord(hash) + Shard.BUCKETS_WORD];
+    this.openBucket(localBucket(local, buckets), hash & this.shardMask);
+  }
+
+  /** Positions on bucket `local` of a shard. */
+  openBucket(local: number, shard: number): void {
+    const bucket = (local << this.shardShift) | shard;
+    const page = this.ctl[this.directory + (bucket >>> Bucket.PAGE_SHIFT)];
+    const arena = page >>> Page.ARENA_SHIFT;
+    this.arena = arena;
+    this.words = this.arenas[arena].i32;
+    this.base = (pageOffset(page) >>> 2) + ((bucket & Bucket.PAGE_MASK) << 5);
+  }
+
+  /** Moves to the bucket's overflow bucket; false at the chain's end. */
+  next(): boolean {
+    const reference = this.words[this.base + Bucket.OVERFLOW_WORD];
+    if (reference === 0) return false;
+    this.openReference(reference);
+    return true;
+  }
+
+  protected openReference(reference: number): void {
+    const page = reference >>> Bucket.PAGE_SHIFT;
+    const arena = page >>> Page.ARENA_SHIFT;
+    this.arena = arena;
+    this.words = this.arenas[arena].i32;
+    this.base = (pageOffset(page) >>> 2) + ((reference & Bucket.PAGE_MASK) << 5);
+  }
+
+  /** Positions on the entry that points to a location; false when the index has none. */
+  findLocation(hash: number, page: number, unit: number): boolean {
+    const word = ((hash >>> 16) << 16) | unit;
+    this.locate(hash);
+    do {
+      const { words, base } = this;
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        if (
+          words[base + Bucket.SLOT_WORD + slot * 2] === word &&
+          words[base + Bucket.SLOT_WORD + 1 + slot * 2] === page
+        ) {
+          this.slot = slot;
+          return true;
+        }
+      }
+    } while (this.next());
+    return false;
+  }
+
+  // ---- fields of the entry at the position
+
+  get page(): number {
+    return this.words[this.base + Bucket.SLOT_WORD + 1 + this.slot * 2];
+  }
+
+  get unit(): number {
+    return this.words[this.base + Bucket.SLOT_WORD + this.slot * 2] & 0xffff;
+  }
+
+  get hasExpiry(): boolean {
+    return ((this.words[this.base + Bucket.BITS_WORD] >>> this.slot) & 1) === 1;
+  }
+
+  /** Milliseconds since 1970, 0 = none. */
+  get expiryMs(): number {
+    if (!this.hasExpiry) return 0;
+    const at = this.base + Bucket.META_WORD + this.slot * 2;
+    return (this.words[at + 1] >>> 16) * 0x1_0000_0000 + (this.words[at] >>> 0);
+  }
+
+  get access(): number {
+    const low = this.words[this.base + Bucket.META_WORD + 1 + this.slot * 2] & 0xffff;
+    return low | (this.bytes()[this.accessByte()] << 16);
+  }
+
+  get frequency(): number {
+    return (
+      (this.words[this.base + Bucket.BITS_WORD] >>> (Bucket.FREQUENCY_SHIFT + this.slot * 2)) & Bucket.FREQUENCY_MAX
+    );
+  }
+
+  get isFetched(): boolean {
+    return ((this.words[this.base + Bucket.BITS_WORD] >>> (Bucket.FETCHED_SHIFT + this.slot)) & 1) === 1;
+  }
+
+  /** Notes a use: frequency, fetched bit, access word. Not journaled: harmless when torn. */
+  use(access: number): void {
+    const { words, base, slot } = this;
+    const bits = words[base + Bucket.BITS_WORD];
+    const shift = Bucket.FREQUENCY_SHIFT + slot * 2;
+    let changed = bits | (1 << (Bucket.FETCHED_SHIFT + slot));
+    if (((bits >>> shift) & Bucket.FREQUENCY_MAX) !== Bucket.FREQUENCY_MAX) changed += 1 << shift;
+    if (changed !== bits) words[base + Bucket.BITS_WORD] = changed;
+    this.setAccess(access);
+  }
+
+  setAccess(access: number): void {
+    const at = this.base + Bucket.META_WORD + 1 + this.slot * 2;
+    const old = this.words[at];
+    if ((old & 0xffff) === (access & 0xffff)) return; // the high byte moves once in 18 hours, with the low half
+    this.words[at] = (old & ~0xffff) | (access & 0xffff);
+    this.bytes()[this.accessByte()] = access >>> 16;
+  }
+
+  clearFetched(): void {
+    this.words[this.base + Bucket.BITS_WORD] &= ~(1 << (Bucket.FETCHED_SHIFT + this.slot));
+  }
+
+  setFrequency(frequency: number): void {
+    const shift = Bucket.FREQUENCY_SHIFT + this.slot * 2;
+    const at = this.base + Bucket.BITS_WORD;
+    this.words[at] = (this.words[at] & ~(Bucket.FREQUENCY_MAX << shift)) | (frequency << shift);
+  }
+
+  protected bytes(): Uint8Array {
+    return this.arenas[this.arena].u8;
+  }
+
+  protected accessByte(): number {
+    return (this.base << 2) + Bucket.ACCESS_HIGH_BYTE + this.slot;
+  }
+
+  // ---- prefetch passes: no lock, results unused; a torn read costs nothing but a useless load
+
+  /** Loads the first line of a hash's bucket. */
+  prefetchBucket(hash: number): void {
+    const local = hash >>> this.shardShift;
+    const buckets = this.ctl[this.shardTable + (hash & this.shardMask) * Shard.WORDS + Shard.BUCKETS_WORD];
+    const bucket = (localBucket(local, buckets) << this.shardShift) | (hash & this.shardMask);
+    const page = this.ctl[this.directory + (bucket >>> Bucket.PAGE_SHIFT)];
+    const base = (pageOffset(page) >>> 2) + ((bucket & Bucket.PAGE_MASK) << 5);
+    this.touched ^= this.arenas[page >>> Page.ARENA_SHIFT].i32[base];
+  }
+
+  /** Loads the header of the item that a hash's bucket most likely points to. */
+  prefetchItem(hash: number): void {
+    this.locate(hash);
+    const { words, base } = this;
+    const tag = hash >>> 16;
+    for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+      const word = words[base + Bucket.SLOT_WORD + slot * 2];
+      if (word >>> 16 !== tag) continue;
+      const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
+      if (!this.memory.isPage(page)) continue;
+      this.touched ^= this.arenas[page >>> Page.ARENA_SHIFT].i32[locationOffset(page, word & 0xffff) >>> 2];
+      return;
+    }
+  }
+}
+
+/** Bucket of a shard-local hash in a table of `buckets` (linear hashing). */
+export function localBucket(local: number, buckets: number): number {
+  const level = 31 - Math.clz32(buckets);
+  const wide = local & ((2 << level) - 1);
+  return wide < buckets ? wide : local & ((1 << level) - 1);
+}

@@ -1,0 +1,419 @@
+/**
+ * The item cursor: finding items of keys, what is known of the found one, and unlinking it.
+ *
+ * Owns: the position in the index and the notes of what the running command has linked and unlinked. Invariant: between lock and unlock,
+ * each changed word is in the undo journal and each chunk taken or unlinked is in a held slot, so that whoever finds this
+ * participant dead can put all of it back. Nothing here allocates JavaScript memory.
+ */
+import { Bucket } from '../layout/bucket.js';
+import { type Bytes, bytesEqual } from '../layout/bytes.js';
+import { Item, itemBytes } from '../layout/item.js';
+import { locationOffset, Page, unitsOf } from '../layout/location.js';
+import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
+import type { CapacityLog } from '../memory/capacity-log.js';
+import { type Held, UNPINNED_SLOT } from '../memory/held.js';
+import type { Journal } from '../memory/journal.js';
+import type { Memory } from '../memory/memory.js';
+import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
+import type { Pins } from '../memory/pins.js';
+import { CLASS_UNITS } from '../memory/slab-classes.js';
+import type { Slabs } from '../memory/slabs.js';
+import { addon } from '../native/addon.js';
+import { hashKey } from './hash.js';
+import { Index } from './index.js';
+import { Stat } from './statistics.js';
+
+/** Longer values are sent from the region, under a pin, instead of being copied out. */
+export const INLINE_VALUE_BYTES = 16384;
+/** Found items that staging never evicts. */
+const PROTECTED_FINDS = 4;
+/** In held slots, marks a chunk that was linked (not unlinked) by the running command. */
+export const LINKED = 0x10000;
+
+export interface KeyspaceParts {
+  readonly memory: Memory;
+  readonly journal: Journal;
+  readonly held: Held;
+  readonly pool: PagePool;
+  readonly slabs: Slabs;
+  readonly log: CapacityLog;
+  readonly pins: Pins;
+}
+
+export class ItemCursor {
+  /** Wall clock in ms and the access clock (seconds modulo 2^24) derived from it: see refreshClock. */
+  nowMs = 0;
+  accessNow = 0;
+
+  // ---- the cursor, set by find
+  type = 0;
+  encoding = 0;
+  value: Bytes;
+  valueOffset = 0;
+  valueLength = 0;
+  page = NO_PAGE;
+  unit = 0;
+  keyLength = 0;
+  /** Byte offset of the item's header within `value`'s arena. */
+  itemOffset = 0;
+
+  readonly memory: Memory;
+  readonly journal: Journal;
+  readonly pool: PagePool;
+  readonly slabs: Slabs;
+  readonly log: CapacityLog;
+  readonly pins: Pins;
+  readonly index: Index;
+  readonly statistics: Float64Array;
+
+  protected readonly held: Held;
+  protected readonly ctl: Int32Array;
+  protected readonly arenas: Bytes[];
+  protected readonly databaseTable: number;
+  readonly #seedLow: number;
+  readonly #seedHigh: number;
+
+  #cursorHash = 0;
+  /** The index position of the cursor: `find` leaves it here, since staging moves the index's own. */
+  #cursorWords: Int32Array;
+  #cursorBase = 0;
+  #cursorSlot = 0;
+  #cursorArena = 0;
+  /** The key of the last find, to tell whether commit may use the cursor; offset -1 = no. */
+  protected foundBytes: Bytes;
+  protected foundOffset = -1;
+  protected foundLength = 0;
+  protected foundDatabase = 0;
+  protected found = false;
+
+  readonly #protectedPages = new Int32Array(PROTECTED_FINDS);
+  readonly #protectedUnits = new Int32Array(PROTECTED_FINDS);
+  #protectedNext = 0;
+
+  constructor(parts: KeyspaceParts) {
+    const { memory } = parts;
+    this.memory = memory;
+    this.journal = parts.journal;
+    this.held = parts.held;
+    this.pool = parts.pool;
+    this.slabs = parts.slabs;
+    this.log = parts.log;
+    this.pins = parts.pins;
+    this.ctl = memory.ctl;
+    this.arenas = memory.arenas;
+    this.databaseTable = memory.databaseTable;
+    this.#seedLow = memory.ctl[Super.SEED_LOW_WORD];
+    this.#seedHigh = memory.ctl[Super.SEED_HIGH_WORD];
+    this.value = memory.arenas[0];
+    this.foundBytes = memory.arenas[0];
+    this.#cursorWords = memory.ctl;
+    this.index = new Index(memory, parts.journal, parts.pool);
+    this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
+    this.refreshClock();
+  }
+
+  // ---- clock and hash
+
+  refreshClock(): void {
+    this.setClock(addon.realtimeMs());
+  }
+
+  setClock(ms: number): void {
+    this.nowMs = Math.floor(ms);
+    this.accessNow = Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
+  }
+
+  hash(db: number, bytes: Bytes, offset: number, length: number): number {
+    const physical = this.ctl[this.databaseTable + db];
+    return hashKey(this.#seedLow ^ physical, this.#seedHigh, bytes, offset, length);
+  }
+
+  physical(db: number): number {
+    return this.ctl[this.databaseTable + db];
+  }
+
+  // ---- find
+
+  /** Positions the cursor on the live item of a key. Its lock is held. An expired item is removed and is a miss. */
+  find(hash: number, db: number, bytes: Bytes, offset: number, length: number): boolean {
+    const database = this.ctl[this.databaseTable + db];
+    this.foundBytes = bytes;
+    this.foundOffset = offset;
+    this.foundLength = length;
+    this.foundDatabase = database;
+    this.found = this.findKey(hash, database, bytes, offset, length);
+    return this.found;
+  }
+
+  protected findKey(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {
+    const { index } = this;
+    const tag = hash >>> 16;
+    const identity = length | (database << Item.DB_SHIFT);
+    index.locate(hash);
+    do {
+      const { words, base } = index;
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        const word = words[base + Bucket.SLOT_WORD + slot * 2];
+        if (word >>> 16 !== tag) continue;
+        const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
+        if (page === NO_PAGE) continue;
+        const item = this.arenas[page >>> Page.ARENA_SHIFT];
+        const itemOffset = ((page & Page.ARENA_MASK) << Page.SHIFT) + ((word & 0xffff) << Page.UNIT_SHIFT);
+        const header = itemOffset >>> 2;
+        if (item.i32[header] !== hash) continue;
+        const shape = item.i32[header + Item.SHAPE_WORD];
+        if ((shape & 0xff00ffff) !== identity) continue;
+        if (!bytesEqual(item, itemOffset + Item.HEADER_BYTES, bytes, offset, length)) continue;
+        index.slot = slot;
+        if (index.hasExpiry && index.expiryMs <= this.nowMs) {
+          this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
+          this.statistics[Stat.EXPIRED]++;
+          this.unlink();
+          return false;
+        }
+        this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
+        return true;
+      }
+    } while (index.next());
+    return false;
+  }
+
+  protected setCursor(hash: number, item: Bytes, itemOffset: number, page: number, unit: number, shape: number): void {
+    const { index } = this;
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    this.#cursorHash = hash;
+    this.#cursorWords = index.words;
+    this.#cursorBase = index.base;
+    this.#cursorSlot = index.slot;
+    this.#cursorArena = index.arena;
+    this.value = item;
+    this.itemOffset = itemOffset;
+    this.page = page;
+    this.unit = unit;
+    this.keyLength = keyLength;
+    this.type = (shape >>> Item.TYPE_SHIFT) & Item.TYPE_MASK;
+    this.encoding = (shape >>> Item.ENCODING_SHIFT) & Item.ENCODING_MASK;
+    this.valueLength = item.i32[(itemOffset >>> 2) + Item.VALUE_LENGTH_WORD];
+    this.valueOffset = itemOffset + Item.HEADER_BYTES + keyLength;
+    const next = this.#protectedNext;
+    this.#protectedPages[next] = page;
+    this.#protectedUnits[next] = unit;
+    this.#protectedNext = (next + 1) & (PROTECTED_FINDS - 1);
+  }
+
+  /** Positions the cursor on the entry that the index stands on (scans, eviction). False when the slot is empty. */
+  openEntry(): boolean {
+    const { index } = this;
+    const { page, unit } = index;
+    if (page === NO_PAGE) return false;
+    const item = this.arenas[page >>> Page.ARENA_SHIFT];
+    const itemOffset = locationOffset(page, unit);
+    this.foundOffset = -1;
+    const header = itemOffset >>> 2;
+    this.setCursor(item.i32[header], item, itemOffset, page, unit, item.i32[header + Item.SHAPE_WORD]);
+    return true;
+  }
+
+  /** Moves the index back to the cursor's entry. */
+  protected restore(): void {
+    const { index } = this;
+    index.words = this.#cursorWords;
+    index.base = this.#cursorBase;
+    index.slot = this.#cursorSlot;
+    index.arena = this.#cursorArena;
+  }
+
+  isProtected(page: number, unit: number): boolean {
+    for (let i = 0; i < PROTECTED_FINDS; i++) {
+      if (this.#protectedPages[i] === page && this.#protectedUnits[i] === unit) return true;
+    }
+    return false;
+  }
+
+  // ---- fields of the found item that few commands read
+
+  get cursorHash(): number {
+    return this.#cursorHash;
+  }
+
+  get clientFlags(): number {
+    return this.value.i32[(this.itemOffset >>> 2) + Item.CLIENT_FLAGS_WORD] >>> 0;
+  }
+
+  get version(): number {
+    const header = this.itemOffset >>> 2;
+    return (
+      this.value.i32[header + Item.VERSION_HIGH_WORD] * 0x1_0000_0000 +
+      (this.value.i32[header + Item.VERSION_LOW_WORD] >>> 0)
+    );
+  }
+
+  /** Absolute expiry in ms, 0 = none. */
+  get expiryMs(): number {
+    this.restore();
+    return this.index.expiryMs;
+  }
+
+  get isFetched(): boolean {
+    this.restore();
+    return this.index.isFetched;
+  }
+
+  /** Seconds since the item was last used. */
+  get accessAgeS(): number {
+    this.restore();
+    return (this.accessNow - this.index.access) & Bucket.ACCESS_MASK;
+  }
+
+  get frequency(): number {
+    this.restore();
+    return this.index.frequency;
+  }
+
+  get keyBytes(): Bytes {
+    return this.value;
+  }
+
+  get keyOffset(): number {
+    return this.itemOffset + Item.HEADER_BYTES;
+  }
+
+  /** Physical database of the item. */
+  get itemDatabase(): number {
+    return this.value.i32[(this.itemOffset >>> 2) + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
+  }
+
+  /** Bytes that the item takes: its chunk or pages and its index entry. */
+  get memoryUsage(): number {
+    return this.capacityBytes() + Math.ceil(Bucket.BYTES / Bucket.SLOTS);
+  }
+
+  /** Counts a read of the found item: hit statistics, frequency, access clock. */
+  access(): void {
+    this.restore();
+    this.index.use(this.accessNow);
+    this.statistics[Stat.HITS]++;
+    if (this.page >= this.memory.capacityBase) this.statistics[Stat.CAPACITY_HITS]++;
+  }
+
+  miss(): void {
+    this.statistics[Stat.MISSES]++;
+  }
+
+  // ---- linking and unlinking
+
+  /** The changes of the running command stand: from here a crash does not undo them. Locks are still held. */
+  settle(): void {
+    this.journal.commit();
+    this.foundOffset = -1;
+    const held = this.held;
+    // What was linked is other people's from the unlock on: forget it before.
+    for (let i = 0; i < held.count; i++) {
+      const slot = held.deferredSlot(i);
+      if ((held.unit(slot) & LINKED) !== 0) held.clear(slot);
+    }
+  }
+
+  /** Frees what the command unlinked. After settle; locks may or may not be held. */
+  freeUnlinked(): void {
+    const held = this.held;
+    for (let i = 0; i < held.count; i++) {
+      const slot = held.deferredSlot(i);
+      const page = held.page(slot);
+      if (page !== NO_PAGE) this.freeItem(page, held.unit(slot), slot);
+    }
+    held.count = 0;
+  }
+
+  /** The held stack has room for what one step adds; a command that unlinks thousands settles in between. */
+  protected makeHeldRoom(): void {
+    if (this.held.isNearlyFull) {
+      this.settle();
+      this.freeUnlinked();
+    }
+  }
+
+  protected unlink(): void {
+    this.restore();
+    this.removeEntry();
+  }
+
+  /** Deletes the item of the entry that the index stands on (eviction, expiry, purge). The cursor is left alone. */
+  removeEntry(): void {
+    this.makeHeldRoom();
+    const { index } = this;
+    const { page, unit } = index;
+    const header = locationOffset(page, unit) >>> 2;
+    const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+    const hash = i32[header + Item.HASH_WORD];
+    const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
+    this.ctl[counts]--;
+    if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
+    this.held.defer(page, unit);
+    index.remove(hash);
+  }
+
+  /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */
+  moveEntry(hash: number, page: number, unit: number): void {
+    this.makeHeldRoom();
+    this.held.defer(this.index.page, this.index.unit);
+    this.index.setLocation(hash, page, unit);
+  }
+
+  protected counts(hash: number, database: number): number {
+    const shard = hash & (this.memory.shardCount - 1);
+    return this.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + database;
+  }
+
+  protected countExpiring(hash: number, database: number, had: boolean, has: boolean): void {
+    if (had === has) return;
+    this.ctl[this.counts(hash, database) + Database.EXPIRING_OFFSET] += has ? 1 : -1;
+  }
+
+  protected capacityBytes(): number {
+    const info = this.memory.pageInfo(this.page);
+    const kind = this.ctl[info];
+    if ((kind & 0xff) === PageKind.SLAB) return CLASS_UNITS[(kind >>> 8) & 0xff] << Page.UNIT_SHIFT;
+    if ((kind & 0xff) === PageKind.LARGE) return this.ctl[info + PageInfo.FREE_HEAD_WORD] * Page.BYTES;
+    return unitsOf(itemBytes(this.keyLength, this.valueLength)) << Page.UNIT_SHIFT;
+  }
+
+  // ---- pins and freeing
+
+  /** Keeps the found item's bytes in place until unpin; 0 = the table is full, copy out instead. */
+  pin(): number {
+    return this.pins.pin(this.page, this.unit);
+  }
+
+  unpin(token: number): void {
+    const page = this.pins.unpin(token);
+    if (page !== NO_PAGE) this.freeChunk(page, this.pins.freedUnit, UNPINNED_SLOT);
+  }
+
+  /** Frees an unlinked item and clears its held slot; a pinned one is freed by its last unpin. */
+  freeItem(page: number, unit: number, heldSlot: number): void {
+    const header = locationOffset(page, unit) >>> 2;
+    const valueLength = this.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.VALUE_LENGTH_WORD];
+    if (valueLength > INLINE_VALUE_BYTES && this.pins.doom(page, unit)) this.held.clear(heldSlot);
+    else this.freeChunk(page, unit, heldSlot);
+  }
+
+  protected freeChunk(page: number, unit: number, heldSlot: number): void {
+    const kind = this.memory.pageKind(page);
+    if (kind === PageKind.SLAB) {
+      this.slabs.give(page, unit, heldSlot);
+    } else if (kind === PageKind.LARGE) {
+      this.pool.freeRun(page);
+      this.held.clear(heldSlot);
+    } else {
+      const header = locationOffset(page, unit) >>> 2;
+      const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+      const size = itemBytes(
+        i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
+        i32[header + Item.VALUE_LENGTH_WORD],
+      );
+      this.log.drop(page, unitsOf(size));
+      this.held.clear(heldSlot);
+    }
+  }
+}
