@@ -64,7 +64,8 @@ export class Client implements DriverClient {
   libraryVersion = '';
 
   transaction: Transaction | null = null;
-  watched: WatchedKey[] | null = null;
+  /** By database and key. */
+  watched: Map<string, WatchedKey> | null = null;
   partial: PartialRequest | null = null;
   large: LargeRequest | null = null;
 

@@ -62,6 +62,12 @@ export class Context {
     this.argc = argc;
   }
 
+  /** Drops the first `count` words of the request: what is left is a request of its own (COMMAND GETKEYS). */
+  shift(count: number): void {
+    this.first += count * 2;
+    this.argc -= count;
+  }
+
   get db(): number {
     return this.client.db;
   }
@@ -136,12 +142,14 @@ export class Context {
     return this.keyspace.find(this.keyHash, this.client.db, this.input, this.argOffset(1), this.argLength(1));
   }
 
-  /** Statistics of reading commands (keyspace_hits, keyspace_misses). */
-  countHit(): void {
+  /** A reading command found its key: statistics, and the item counts as used (unless CLIENT NO-TOUCH). */
+  hit(): void {
     this.environment.counters.values[Counter.hits]++;
+    if (!this.client.noTouch) this.keyspace.access();
   }
 
-  countMiss(): void {
+  /** A reading command did not find its key. */
+  miss(): void {
     this.environment.counters.values[Counter.misses]++;
   }
 

@@ -76,7 +76,8 @@ export class Executor {
     this.counters[Counter.commands]++;
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
-    if (!client.authenticated && !command.has(Flag.NO_AUTH)) return this.reject(command, NO_AUTH);
+    if (!client.authenticated && !command.has(Flag.NO_AUTH) && this.environment.settings.requirepass !== '')
+      return this.reject(command, NO_AUTH);
     client.lastCommand = command;
     context.command = command;
     const transaction = client.transaction;
@@ -115,7 +116,7 @@ export class Executor {
     }
     let intact = true;
     if (watched !== null) {
-      for (const w of watched) {
+      for (const w of watched.values()) {
         if (this.keyspace.watchSignature(w.hash, w.db, w.key, 0, w.key.length) !== w.signature) intact = false;
       }
     }
@@ -287,12 +288,12 @@ export class Executor {
     if (command.extraLocks !== null) command.extraLocks(context);
   }
 
-  private lockTransaction(transaction: Transaction, watched: readonly WatchedKey[] | null): void {
+  private lockTransaction(transaction: Transaction, watched: ReadonlyMap<string, WatchedKey> | null): void {
     const context = this.context;
     const client = context.client;
     const keyspace = this.keyspace;
     keyspace.lockSet.clear();
-    if (watched !== null) for (const w of watched) keyspace.lockSet.add(w.hash);
+    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(w.hash);
     for (let i = 0; i < transaction.commands.length; i++) {
       context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
       this.hashKeys(transaction.commands[i]);

@@ -3,11 +3,21 @@
  *
  * Invariant: every participant of a process builds the table from this list, so that command indices agree among workers.
  */
+import { clientCommands } from './client-commands.js';
+import { connection } from './connection.js';
+import { introspection } from './introspection.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
 import { CommandTable } from './table.js';
+import { transactions } from './transactions.js';
 
-export const families: readonly (readonly CommandSpec[])[] = [strings];
+export const families: readonly (readonly CommandSpec[])[] = [
+  connection,
+  clientCommands,
+  transactions,
+  introspection,
+  strings,
+];
 
 export function createCommandTable(): CommandTable {
   return new CommandTable(families);

@@ -98,7 +98,7 @@ export class RespDriver implements Driver<Client> {
       db: client.db,
       flags: flags === '' ? 'N' : flags,
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
-      watch: client.watched === null ? 0 : client.watched.length,
+      watch: client.watched === null ? 0 : client.watched.size,
       respVersion: client.protocol,
       lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,
       commands: client.commands,

@@ -11,15 +11,13 @@ import { ItemType } from './keyspace.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 function get(context: Context): void {
-  const keyspace = context.keyspace;
   if (!context.findKey()) {
-    context.countMiss();
+    context.miss();
     context.reply.nil();
     return;
   }
-  context.countHit();
   if (!context.requireString()) return;
-  keyspace.access();
+  context.hit();
   context.replyValue();
 }
 
@@ -100,7 +98,7 @@ function set(context: Context): void {
     } else if (!context.requireString()) {
       return keyspace.dropStaged();
     } else {
-      keyspace.access();
+      context.hit();
       context.replyValue();
     }
   } else if (blocked) {

@@ -156,6 +156,11 @@ export class Output {
     this.muted = false;
   }
 
+  /** For replies that must go out although the client has switched replies off. */
+  unmuteIfMuted(): void {
+    if (this.muted) this.unmute();
+  }
+
   get isMuted(): boolean {
     return this.muted;
   }
