@@ -8,8 +8,8 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Closing, type DriverClient } from '../protocol/driver.js';
 import type { PartialRequest } from '../protocol/resp/parser.js';
+import type { StageSlot } from '../store/keyspace.js';
 import type { Command } from './command.js';
-import type { StageSlot } from './keyspace.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
 /** CLIENT REPLY. */
@@ -25,12 +25,12 @@ export const enum ReplyMode {
 export interface LargeRequest {
   readonly command: Command;
   /** The staged item, or null when there was no memory: then the value's bytes are skipped. */
-  readonly slot: StageSlot | null;
+  slot: StageSlot | null;
   /** Copies of the arguments before the large one; the ones behind it are added when they come. */
-  head: Bytes;
-  headLength: number;
+  readonly head: Bytes;
+  readonly headLength: number;
   /** (offset, length) pairs into `head`; the large argument's length is right, its offset is not used. */
-  args: Int32Array;
+  readonly args: Int32Array;
   readonly argc: number;
   /** Value bytes that still must be skipped (slot null). */
   skip: number;

@@ -7,19 +7,17 @@
  */
 import type { Bytes } from '../layout/bytes.js';
 import { Counter } from '../layout/counters.js';
+import { ItemType } from '../layout/item.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './client.js';
 import { ReplyMode } from './client.js';
 import type { Command } from './command.js';
 import type { MainTopics, WorkerTopics } from './control.js';
 import type { Environment } from './environment.js';
-import { WRONG_TYPE } from './errors.js';
+import { NO_MEMORY, WRONG_TYPE } from './errors.js';
 import type { Executor } from './executor.js';
-import { ItemType, type Keyspace } from './keyspace.js';
 import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
-
-/** Values above this are sent from the region, pinned, instead of being copied. */
-export const INLINE_VALUE_BYTES = 16 * 1024;
 
 export class Context {
   readonly keyspace: Keyspace;
@@ -151,6 +149,7 @@ export class Context {
   /** A reading command did not find its key. */
   miss(): void {
     this.environment.counters.values[Counter.misses]++;
+    this.keyspace.miss();
   }
 
   /** True when the found item is a string; else replies WRONGTYPE. */
@@ -163,6 +162,13 @@ export class Context {
   /** Stages a value of `length` bytes for key argument `i`; false = no memory (nothing is replied). */
   stage(h: number, i: number, length: number): boolean {
     return this.keyspace.stage(h, this.client.db, this.input, this.argOffset(i), this.argLength(i), length);
+  }
+
+  /** Commits the staged value as a string, or replies that memory is full: false. */
+  commitString(encoding: number, expiryMs: number): boolean {
+    if (this.keyspace.commit(ItemType.STRING, encoding, 0, expiryMs)) return true;
+    this.reply.error(NO_MEMORY);
+    return false;
   }
 
   /** Replies the found item's value: copied when small, sent from where it lies when large. */

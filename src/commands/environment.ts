@@ -6,8 +6,8 @@
  */
 import type { Settings } from '../config/index.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
+import type { Keyspace } from '../store/keyspace.js';
 import type { Control } from './control.js';
-import type { Keyspace } from './keyspace.js';
 
 export interface Environment {
   readonly keyspace: Keyspace;

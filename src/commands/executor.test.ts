@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MapKeyspace } from '../../test/helpers/map-keyspace.js';
 import { Session } from '../../test/helpers/session.js';
+import { openTestStore, testStore } from '../../test/helpers/store.js';
+import type { Keyspace } from '../store/keyspace.js';
 
-let keyspace: MapKeyspace;
+let keyspace: Keyspace;
 let session: Session;
 
 beforeEach(() => {
-  keyspace = new MapKeyspace();
+  keyspace = testStore();
   session = new Session(keyspace);
 });
 
@@ -24,11 +25,12 @@ describe('executor', () => {
   });
 
   it('gives the same answers when it looks ahead', () => {
-    keyspace.prefetchWorthwhile = true;
+    Object.defineProperty(keyspace, 'prefetchWorthwhile', { value: true, configurable: true });
     expect(session.raw('SET a 1\r\nGET a\r\nGET b\r\nnope\r\nGET a x\r\nGET a\r\n')).toBe(
       "+OK\r\n$1\r\n1\r\n$-1\r\n-ERR unknown command 'nope', with args beginning with: \r\n" +
         "-ERR wrong number of arguments for 'get' command\r\n$1\r\n1\r\n",
     );
+    Reflect.deleteProperty(keyspace, 'prefetchWorthwhile');
   });
 
   it('refuses what it does not know in the known words', () => {
@@ -53,10 +55,21 @@ describe('executor', () => {
   });
 
   it('says when memory is full', () => {
-    keyspace.full = true;
-    expect(session.send('SET k v')).toBe("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    const full = new Session(fullStore());
+    expect(full.send(['SET', 'k', 'x'.repeat(10_000)])).toBe(FULL);
+    expect(full.send('GET k')).toBe('$-1\r\n');
   });
 });
+
+const FULL = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+/** A store of 16 MiB under noeviction in which nothing more fits. */
+function fullStore(): Keyspace {
+  const store = openTestStore({ dramBytes: 16 * 1024 * 1024 });
+  const session = new Session(store);
+  for (let i = 0; i < 10_000; i++) if (session.send(['SET', `fill${i}`, 'x'.repeat(10_000)]) === FULL) return store;
+  throw new Error('the store did not fill');
+}
 
 describe('large values', () => {
   const value = 'x'.repeat(100_000);
@@ -65,11 +78,13 @@ describe('large values', () => {
     expect(session.raw(`*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`)).toBe('');
     const { client } = session;
     expect(client.intoLength).toBe(value.length);
-    expect(client.large?.slot?.parked).toBe(true);
-    // The server receives into the staged item; here nothing does, so the value stays zero.
+    expect(client.large?.slot).not.toBeNull();
+    // What the server does: the value's bytes go straight into the arena.
+    const arena = keyspace.memory.arenas.find((bytes) => bytes.arena === client.intoArena);
+    arena?.u8.fill(0x78, client.intoOffset, client.intoOffset + client.intoLength);
     session.driver.resumeInto(client);
     expect(session.raw('\r\n$2\r\nEX\r\n')).toBe('');
-    expect(session.raw('$3\r\n100\r\nGET k\r\n')).toBe(`+OK\r\n$${value.length}\r\n${'\0'.repeat(value.length)}\r\n`);
+    expect(session.raw('$3\r\n100\r\nGET k\r\n')).toBe(`+OK\r\n$${value.length}\r\n${value}\r\n`);
   });
 
   it('are given back when the client goes or breaks the protocol', () => {
@@ -79,13 +94,11 @@ describe('large values', () => {
   });
 
   it('are skipped when there is no memory', () => {
-    keyspace.full = true;
-    session.raw(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`);
-    expect(session.client.intoLength).toBe(0);
-    session.raw(value.slice(0, 40_000));
-    expect(session.raw(`${value.slice(40_000)}\r\nGET k\r\n`)).toBe(
-      "-OOM command not allowed when used memory > 'maxmemory'.\r\n$-1\r\n",
-    );
+    const full = new Session(fullStore());
+    full.raw(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`);
+    expect(full.client.intoLength).toBe(0);
+    full.raw(value.slice(0, 40_000));
+    expect(full.raw(`${value.slice(40_000)}\r\nGET k\r\n`)).toBe(`${FULL}$-1\r\n`);
   });
 
   it('that come whole are ordinary arguments', () => {

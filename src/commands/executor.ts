@@ -8,12 +8,12 @@
  */
 import { CommandStat, Counter } from '../layout/counters.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import type { Keyspace } from '../store/keyspace.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
 import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
 import { extractKeys } from './keys.js';
-import type { Keyspace } from './keyspace.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
@@ -107,7 +107,8 @@ export class Executor {
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
 
     const exclusive =
-      (transaction.flags & Flag.CHANGES_DB) !== 0 || transaction.commands.some((command) => command.exclusive);
+      (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
+      transaction.commands.some((command) => command.exclusive);
     if (exclusive) {
       this.keyspace.closeGate();
       this.held = Held.GATE;
@@ -214,6 +215,7 @@ export class Executor {
     } else {
       command.run!(context);
     }
+    if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
     this.count(command, reply.errorCount !== errorsBefore);
     if (timed) this.time(command, performance.now() - startMs);
   }

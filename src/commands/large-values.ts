@@ -10,9 +10,9 @@ import { copyBytes } from '../native/copy.js';
 import { Closing } from '../protocol/driver.js';
 import { ProtocolError, protocolErrorText } from '../protocol/resp/errors.js';
 import type { RequestParser } from '../protocol/resp/parser.js';
+import { INLINE_VALUE_BYTES, type StageSlot } from '../store/keyspace.js';
 import { type Client, type LargeRequest, ReplyMode } from './client.js';
 import { type Command, KeyMode } from './command.js';
-import { INLINE_VALUE_BYTES } from './context.js';
 import { NO_MEMORY } from './errors.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
 
@@ -48,14 +48,19 @@ export class LargeValues {
     const h = context.hashOf(command.firstKey);
     const large = this.remember(command, parser.pendingCount, parser.pendingLength);
     client.large = large;
-    if (large.slot !== null && context.stage(h, command.firstKey, parser.pendingLength)) {
-      client.intoArena = keyspace.staged.arena;
-      client.intoOffset = keyspace.stagedOffset;
-      client.intoLength = parser.pendingLength;
-      keyspace.parkStaged(large.slot);
-    } else {
-      client.large = { ...large, slot: null, skip: parser.pendingLength };
+    if (context.stage(h, command.firstKey, parser.pendingLength)) {
+      const { arena } = keyspace.staged;
+      const slot: StageSlot = { held: 0, page: 0, unit: 0, hash: 0, database: 0 };
+      if (keyspace.parkStaged(slot)) {
+        large.slot = slot;
+        client.intoArena = arena;
+        client.intoOffset = keyspace.stagedOffset;
+        client.intoLength = parser.pendingLength;
+      } else {
+        keyspace.dropStaged();
+      }
     }
+    if (large.slot === null) large.skip = parser.pendingLength;
     return parser.pendingOffset;
   }
 
@@ -107,7 +112,7 @@ export class LargeValues {
       position += length;
     }
     args[before * 2 + 1] = valueLength;
-    return { command, slot: context.keyspace.createSlot(), head, headLength, args, argc, skip: 0 };
+    return { command, slot: null, head, headLength, args, argc, skip: 0 };
   }
 
   private execute(client: Client, large: LargeRequest, input: Bytes, behind: number): void {
@@ -135,7 +140,7 @@ export class LargeValues {
     if (large.slot === null) {
       executor.reject(large.command, NO_MEMORY);
     } else {
-      context.keyspace.unparkStaged(large.slot);
+      context.keyspace.unparkStaged(large.slot, client.db);
       context.largeStaged = true;
       executor.execute(large.command, false);
       context.largeStaged = false;

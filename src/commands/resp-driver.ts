@@ -91,7 +91,6 @@ export class RespDriver implements Driver<Client> {
     if (client.closing !== Closing.NO) flags += 'c';
     if (client.noEvict) flags += 'e';
     if (client.noTouch) flags += 'T';
-    if (client.conn >= 0 && client.address.startsWith('/')) flags += 'U';
     return {
       name: client.name,
       user: 'default',

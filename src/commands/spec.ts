@@ -47,6 +47,8 @@ export const enum Flag {
   NOT_QUEUED = 1 << 21,
   /** Ours: changes the database of later commands, so that EXEC cannot know their keys beforehand. Not shown. */
   CHANGES_DB = 1 << 22,
+  /** Ours: walks the key space, taking locks itself: EXEC runs it under the gate. Not shown. */
+  SCANS = 1 << 23,
 }
 
 /** ACL categories. The executor adds @read, @write, @fast, @slow, @admin, @dangerous and so on from the flags, as Redis does. */
@@ -173,7 +175,10 @@ export interface CommandSpec {
   /** Every call is timed unless FAST or this is false; FAST ones are sampled. */
   readonly timed?: false;
 
-  /** Before the locks: allocate and fill. False = an error has been written; `run` is not called. */
+  /**
+   * Before the locks: allocate and fill. False = an error has been written; `run` is not called. An item that `run` does
+   * not commit is given back by the executor.
+   */
   readonly stage?: (context: Context) => boolean;
   /** Absent only on a container without a form of its own (CONFIG). */
   readonly run?: (context: Context) => void;

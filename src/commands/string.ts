@@ -1,13 +1,13 @@
 /**
  * String commands.
  *
- * Invariant: a handler that finds a staged item either commits it or drops it.
+ * Invariant: what `stage` allocated is committed by `run`, or given back by the executor.
  */
+import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import { integerArg, keyArg, oneOf, optional, stringArg, tokenArg, unixTimeArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
-import { ItemType } from './keyspace.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 function get(context: Context): void {
@@ -80,39 +80,35 @@ function set(context: Context): void {
   const keyspace = context.keyspace;
   if (context.largeStaged) {
     if (context.argc === 3) setOptions.flags = 0;
-    else if (!parseSetOptions(context)) return keyspace.dropStaged();
+    else if (!parseSetOptions(context)) return;
   }
   const flags = setOptions.flags;
   if (flags === 0) {
-    keyspace.commit(ItemType.STRING, 0, 0, 0);
-    context.reply.ok();
+    if (context.commitString(0, 0)) context.reply.ok();
     return;
   }
   const exists = context.findKey();
+  const wantsOld = (flags & SetFlag.GET) !== 0;
+  if (wantsOld && exists && !context.requireString()) return;
   let expiryMs = (flags & SetFlag.EXPIRY) !== 0 ? setOptions.expiryMs : 0;
   if (exists && (flags & SetFlag.KEEP_TTL) !== 0) expiryMs = keyspace.expiryMs;
   const blocked = exists ? (flags & SetFlag.NX) !== 0 : (flags & SetFlag.XX) !== 0;
-  if ((flags & SetFlag.GET) !== 0) {
-    if (!exists) {
-      context.reply.nil();
-    } else if (!context.requireString()) {
-      return keyspace.dropStaged();
-    } else {
-      context.hit();
-      context.replyValue();
-    }
+  if (wantsOld && exists) {
+    context.hit();
+    context.replyValue();
   } else if (blocked) {
     context.reply.nil();
   }
-  if (blocked) return keyspace.dropStaged();
-  // A moment in the past: the key is gone at once, as if it had been set and had expired.
+  if (blocked) return;
   if (expiryMs !== 0 && expiryMs <= context.nowMs) {
-    keyspace.dropStaged();
+    // A moment in the past: the key is gone at once, as if it had been set and had expired.
     if (exists) keyspace.remove();
-  } else {
-    keyspace.commit(ItemType.STRING, 0, 0, expiryMs);
+  } else if (!keyspace.commit(ItemType.STRING, 0, 0, expiryMs)) {
+    // Only a new key can find the index full, so no old value has been replied.
+    return context.reply.error(NO_MEMORY);
   }
-  if ((flags & SetFlag.GET) === 0) context.reply.ok();
+  if (!wantsOld) context.reply.ok();
+  else if (!exists) context.reply.nil();
 }
 
 export const strings: readonly CommandSpec[] = [

@@ -1,18 +1,17 @@
 /**
  * A RESP connection without a socket: bytes in, reply bytes out, through the real driver, executor and reply writer.
  *
- *   const session = new Session(new MapKeyspace());
+ *   const session = new Session(testStore());
  *   session.send('SET k v')           // inline; an array sends exact bytes as one multibulk request
  *   -> '+OK\r\n'
  *
- * Invariant: after each send nothing is left locked or staged (MapKeyspace checks it).
+ * Invariant: after each send nothing is left staged, and a handler's exception is the test's.
  */
 
 import type { Client } from '../../src/commands/client.js';
 import type { Control } from '../../src/commands/control.js';
 import { Executor } from '../../src/commands/executor.js';
 import { createCommandTable } from '../../src/commands/families.js';
-import type { Keyspace } from '../../src/commands/keyspace.js';
 import { RespDriver } from '../../src/commands/resp-driver.js';
 import { defaultSettings, type Settings } from '../../src/config/index.js';
 import { Bytes } from '../../src/layout/bytes.js';
@@ -20,6 +19,7 @@ import { CounterRow, CounterTotals, createCounterBaseline, createCounterBlock } 
 import { Send } from '../../src/native/addon.js';
 import { Output } from '../../src/protocol/output.js';
 import { Reply } from '../../src/protocol/resp/reply.js';
+import type { Keyspace } from '../../src/store/keyspace.js';
 
 /** Big enough for most replies, small enough that tests meet the flush. */
 const OUTPUT_BYTES = 16 * 1024;
@@ -32,14 +32,14 @@ export class Session {
   client: Client;
   readonly faults: unknown[] = [];
 
-  readonly #keyspace: Keyspace & { checkIdle?(): void };
+  readonly #keyspace: Keyspace;
   readonly #output: Output;
   readonly #sends = new Int32Array(SENDS * Send.WORDS);
   #sent: Uint8Array[] = [];
   #pending: Uint8Array = new Uint8Array(0);
   #clients = 0;
 
-  constructor(keyspace: Keyspace & { checkIdle?(): void }, control: Control | null = null) {
+  constructor(keyspace: Keyspace, control: Control | null = null) {
     this.#keyspace = keyspace;
     this.#output = new Output(Bytes.allocate(OUTPUT_BYTES), this.#sends, (count) => this.#take(count));
     const reply = new Reply(this.#output);
@@ -75,6 +75,7 @@ export class Session {
     this.#sent = [];
     this.#output.begin(this.client.conn);
     do {
+      this.#keyspace.refreshClock();
       this.#keyspace.enterBatch();
       consumed += this.driver.feed(this.client, input, consumed, input.length);
       this.#keyspace.leaveBatch();
@@ -83,7 +84,7 @@ export class Session {
     this.#take(this.#output.sendCount);
     this.#output.restart();
     this.#pending = input.u8.slice(consumed);
-    this.#keyspace.checkIdle?.();
+    if (this.#keyspace.hasStaged) throw new Error('an item is still staged');
     if (this.faults.length > 0) throw this.faults[0];
     return Buffer.concat(this.#sent).toString('latin1');
   }
