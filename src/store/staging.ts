@@ -1,3 +1,9 @@
+/**
+ * Staging: a value is written by stage + fill + commit.
+ *
+ * Owns: the staged item, which nobody else can see until `commit` links it under its key's lock. Invariant: at most one
+ * item is staged in a participant; those of values that arrive over several turns are parked in slots of their own.
+ */
 import type { Bytes } from '../layout/bytes.js';
 import { Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
