@@ -101,9 +101,20 @@ describe('start-up errors', () => {
     expect(message).toContain(words);
   });
 
-  it('leaves our own coded errors as they are', () => {
-    const error = coded('pool ./data: in use by process 12. Stop it first.', { code: 'ERR_POOL_LOCKED' });
-    expect(describeStartupError(error, settings)).toBe('pool ./data: in use by process 12. Stop it first.');
+  it.each([
+    ['POOL_VERSION', 'Run the version of Entresol that made the pool'],
+    ['POOL_FOREIGN', 'Move the file away'],
+    ['POOL_BUSY', 'stop the other process'],
+  ])('%s comes with what to do', (code, words) => {
+    const error = coded('/pool/x: the pool is not usable', { code, path: '/pool/x' });
+    expect(describeStartupError(error, settings)).toMatch(/^\/pool\/x: the pool is not usable\n/);
+    expect(describeStartupError(error, settings)).toContain(words);
+  });
+
+  it('finds the advice for a system error inside one of the pool', () => {
+    const cause = coded('ENOSPC: no space left on device', { code: 'ENOSPC', syscall: 'posix_fallocate' });
+    const error = coded('/pool/x: cannot reserve', { code: 'POOL_IO', path: '/pool/x', cause });
+    expect(describeStartupError(error, settings)).toContain('Free some, or lower --capacity or --dram');
   });
 
   it('does not hide a programming error', () => {

@@ -5,8 +5,8 @@
  */
 import { approximateSize, type Settings } from '../config/index.js';
 
-/** Codes of our own errors whose message already says what to do; other ERR_ codes are Node.js's, for mistakes in code. */
-const OWN_CODE = /^ERR_(POOL|REGION|TIER|SERVER|LISTEN|CONFIG)(_|$)/;
+/** Codes of our own errors (the pool's, the configuration's); other ERR_ codes are Node.js's, for mistakes in code. */
+const OWN_CODE = /^(POOL_|ERR_CONFIG$)/;
 
 interface SystemError extends Error {
   readonly code: string;
@@ -58,13 +58,31 @@ function advice(code: string, settings: Settings): string | undefined {
   }
 }
 
+function poolAdvice(code: string, settings: Settings): string | undefined {
+  switch (code) {
+    case 'POOL_FOREIGN':
+    case 'POOL_CORRUPT':
+      return `Nothing was changed. Move the file away to begin with an empty pool, or choose another --pool (now ${settings.pool}).`;
+    case 'POOL_VERSION':
+      return `Nothing was changed. Run the version of Entresol that made the pool, or choose another --pool (now ${settings.pool}).`;
+    case 'POOL_BUSY':
+      return `stop the other process, or choose another --pool (now ${settings.pool}).`;
+    default:
+      return undefined;
+  }
+}
+
 /** One message without a stack trace, or undefined when the error is not one that a start is expected to meet. */
 export function describeStartupError(error: unknown, settings: Settings): string | undefined {
   if (!isCoded(error)) return undefined;
-  if (OWN_CODE.test(error.code)) return error.message;
-  const hint = advice(error.code, settings);
   const where = place(error);
-  const message = where !== '' && error.message.includes(where.slice(0, -2)) ? error.message : where + error.message;
-  if (hint === undefined) return error.syscall === undefined ? undefined : message;
-  return `${message}\n  ${hint}`;
+  const message = where === '' || error.message.includes(where.slice(0, -2)) ? error.message : where + error.message;
+  if (OWN_CODE.test(error.code)) {
+    const causeHint = isCoded(error.cause) ? advice(error.cause.code, settings) : undefined;
+    const hint = causeHint ?? poolAdvice(error.code, settings);
+    return hint === undefined ? message : `${message}\n  ${hint}`;
+  }
+  const hint = advice(error.code, settings);
+  if (hint !== undefined) return `${message}\n  ${hint}`;
+  return error.syscall === undefined ? undefined : message;
 }

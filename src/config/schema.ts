@@ -25,9 +25,9 @@ const TIB = 1024 * GIB;
 
 /** The longest path a unix socket address holds on Linux. */
 const UNIX_PATH_BYTES_MAX = 107;
-/** Shards are addressed by a byte offset in one arena; below 16, workers would wait for each other too often. */
-const SHARD_COUNT_MIN = 16;
-const SHARD_COUNT_MAX = 65_536;
+/** What the layout of a pool allows. */
+const SHARD_COUNT_MIN = 32;
+const SHARD_COUNT_MAX = 4096;
 
 export const DRAM_BYTES_MIN = 16 * MIB;
 
@@ -204,7 +204,7 @@ export const schema: Schema = {
     'Memory',
     powerOfTwo(SHARD_COUNT_MIN, SHARD_COUNT_MAX),
     256,
-    'Parts of the key space, each with its own lock. Fixed when a pool is made.',
+    'Parts of the key space, each with its own lock. Another number than the pool has begins it anew.',
   ),
   databases: declare('Memory', integer(1, 16), 16, 'Databases that SELECT can reach.', { redis: ['databases'] }),
 
