@@ -70,6 +70,7 @@ struct pump;
 
 typedef struct instance {
   napi_env env;
+  bool is_stopping; /* the thread is being terminated: do not wait any more */
   arena_hold *holds; /* by arena number */
   int32_t hold_capacity;
   int32_t *control; /* copy control block */
@@ -82,6 +83,8 @@ typedef struct instance {
 } instance;
 
 instance *instance_of(napi_env env);
+/* After a wait for nothing: has this thread been told to stop? `any` is a value at hand. */
+void instance_note_stop(instance *self, napi_value any);
 /* Books one reference, which the caller took, to this environment; false = out of memory. */
 bool instance_hold(instance *self, int32_t arena_number);
 /* Gives one back; the last one detaches this environment's ArrayBuffer. False when none is held. */

@@ -6,6 +6,7 @@
  */
 #include "addon.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ napi_value throw_coded(napi_env env, const char *code, int error, const char *sy
 
 napi_value throw_errno(napi_env env, int error, const char *syscall, const char *path) {
   char code[64], text[256];
+  /* libuv speaks of sockets here, which a mapping is not. */
+  if (error == EOPNOTSUPP) return throw_coded(env, "EOPNOTSUPP", error, syscall, path, "operation not supported");
   uv_err_name_r(-error, code, sizeof code);
   uv_strerror_r(-error, text, sizeof text);
   return throw_coded(env, code, error, syscall, path, text);

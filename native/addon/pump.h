@@ -67,7 +67,7 @@ enum {
   IOV_LIMIT = 64,
   ACCEPT_LIMIT = 64, /* a turn, one listener */
   ACCEPT_RETRY_MS = 100,
-  WAIT_MS_MAX = 1000, /* so that a terminated worker comes back to JavaScript */
+  WAIT_MS_MAX = 250, /* so that a terminated worker comes back to JavaScript */
   EPOLL_BATCH = 512,
   DATAGRAM_BYTES_MAX = 65536,
   DATAGRAM_LIMIT = 32, /* a turn */

@@ -35,7 +35,8 @@ static napi_value method_poll(napi_env env, napi_callback_info info) {
   pump *p = enter(env, info, 2, args);
   if (p == NULL || !read_int32(env, args[0], &send_count) || !read_int32(env, args[1], &timeout_ms)) return NULL;
   const char *reason;
-  const int32_t count = pump_turn(p, send_count, timeout_ms, &reason);
+  const int32_t count = pump_turn(p, send_count, p->owner->is_stopping ? 0 : timeout_ms, &reason);
+  if (count == 0 && timeout_ms != 0) instance_note_stop(p->owner, args[0]);
   return count < 0 ? throw_range(env, reason) : make_int32(env, count);
 }
 

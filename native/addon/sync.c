@@ -40,12 +40,16 @@ static napi_value futex_wait(napi_env env, napi_callback_info info) {
   }
   int32_t *word = futex_word(env, number, offset);
   if (word == NULL) return NULL;
-  if (!(timeout_ms >= 0)) timeout_ms = 0;
+  instance *self = instance_of(env);
+  if (!(timeout_ms >= 0) || self->is_stopping) timeout_ms = 0;
   if (timeout_ms > 1e9) timeout_ms = 1e9;
   const time_t seconds = (time_t)(timeout_ms / 1000);
   const struct timespec timeout = {.tv_sec = seconds, .tv_nsec = (long)((timeout_ms - (double)seconds * 1000) * 1e6)};
   if (syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0) == 0) return make_bool(env, true);
-  if (errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR) return make_bool(env, false);
+  if (errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR) {
+    if (errno == ETIMEDOUT) instance_note_stop(self, args[0]);
+    return make_bool(env, false);
+  }
   return throw_errno(env, errno, "futex", NULL);
 }
 

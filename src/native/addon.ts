@@ -50,8 +50,8 @@ export interface Pump {
   /**
    * One turn: takes the `consumed` words of the last events, sends `sendCount` send records, then waits up to
    * `timeoutMs` (-1 = no limit, 0 = do not wait; does not wait while a connection still holds unconsumed ready bytes) and receives.
-   * Returns the number of events. It comes back after at most 1 s even with -1 (with 0 events): a terminated worker stops only
-   * when it is back in JavaScript.
+   * Returns the number of events. It comes back after at most 250 ms even with -1 (with 0 events): a terminated worker stops
+   * only when it is back in JavaScript.
    */
   poll(sendCount: number, timeoutMs: number): number;
   /** Sends `sendCount` records now, without receiving; what the socket does not take is queued. After it `output` may be reused from 0. */
