@@ -27,7 +27,7 @@ export interface LoopStore {
   background(budgetMicroseconds: number): boolean;
   /** The bytes of a region send have left. */
   unpin(token: number): void;
-  settingsChanged(settings: Settings): void;
+  setPolicy(policy: Settings['maxmemoryPolicy']): void;
 }
 
 export interface LoopParts {
@@ -292,7 +292,7 @@ export class Loop implements ControlHost {
     for (let conn = 0; conn < this.connections.clients.length; conn++) {
       if (this.connections.clients[conn] !== null) this.#limit(conn);
     }
-    this.#store.settingsChanged(this.control.settings);
+    this.#store.setPolicy(this.control.settings.maxmemoryPolicy);
   }
 
   #applyLimits(): void {

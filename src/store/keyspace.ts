@@ -12,7 +12,7 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, itemBytes } from '../layout/item.js';
 import { Page } from '../layout/location.js';
-import { Database, PageKind, Shard } from '../layout/superblock.js';
+import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
 import { Databases } from './databases.js';
@@ -20,6 +20,7 @@ import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
 import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
 import { LockSet } from './lock-set.js';
+import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { Staging } from './staging.js';
@@ -282,6 +283,11 @@ export class Keyspace extends Staging {
     } while (addon.monotonicMs() < end);
     if (removed === 0) this.sweep.freeDatabases();
     return removed > 0;
+  }
+
+  /** maxmemory-policy, for all participants at once. */
+  setPolicy(policy: PolicyName): void {
+    Atomics.store(this.ctl, Super.POLICY_WORD, POLICY_NAMES.indexOf(policy));
   }
 
   /** Rolls a dead participant's changes back and releases its locks (see repair). */

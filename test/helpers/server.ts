@@ -5,11 +5,9 @@
  * server did not end cleanly. Every server started here is stopped at the end of the test file, whatever happens.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { makePool, removePool } from './pool.js';
 import { freePorts } from './ports.js';
 
 const COMMAND = fileURLToPath(new URL('../../bin/entresol.js', import.meta.url));
@@ -58,7 +56,7 @@ export async function startTestServer(options: ServerOptions = {}): Promise<Test
   const [freeRedis, freeMemcached] = await freePorts(2);
   const redisPort = options.redisPort ?? freeRedis;
   const memcachedPort = options.memcachedPort ?? freeMemcached;
-  const pool = options.pool ?? (await mkdtemp(join(tmpdir(), 'entresol-test-')));
+  const pool = options.pool ?? (await makePool());
   const child = spawn(
     process.execPath,
     [
@@ -116,8 +114,7 @@ export async function startTestServer(options: ServerOptions = {}): Promise<Test
     },
   };
   const cleanUp = async (): Promise<void> => {
-    running.delete(server);
-    if (options.pool === undefined) await rm(pool, { recursive: true, force: true });
+    if (running.delete(server) && options.pool === undefined) await removePool(pool);
   };
   running.add(server);
   return server;

@@ -36,7 +36,7 @@ class CountingStore implements LoopStore {
   unpin(token: number): void {
     this.unpinned.push(token);
   }
-  settingsChanged(): void {}
+  setPolicy(): void {}
 }
 
 /** One command a line: '= text' echoes, 'into N' receives N bytes and echoes their sum, 'region', 'ask', 'bye', 'abort'. */

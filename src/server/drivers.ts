@@ -1,0 +1,44 @@
+/**
+ * One worker's protocol drivers, by the kind of listener a connection came from.
+ *
+ * The only place where the server names protocols.
+ */
+import type { Environment } from '../commands/environment.js';
+import { Executor } from '../commands/executor.js';
+import { createCommandTable } from '../commands/families.js';
+import { RespDriver } from '../commands/resp-driver.js';
+import type { CounterRow, CounterTotals } from '../layout/counters.js';
+import type { Driver } from '../protocol/driver.js';
+import type { Output } from '../protocol/output.js';
+import { Reply } from '../protocol/resp/reply.js';
+import type { Keyspace } from '../store/keyspace.js';
+import { ListenerKind, reportOf } from './messages.js';
+import type { WorkerControl } from './worker-control.js';
+
+export interface DriverParts {
+  readonly keyspace: Keyspace;
+  readonly output: Output;
+  readonly control: WorkerControl;
+  readonly counters: CounterRow;
+  readonly totals: CounterTotals;
+}
+
+export function createDrivers({ keyspace, output, control, counters, totals }: DriverParts): Driver[] {
+  const environment: Environment = {
+    keyspace,
+    settings: control.settings,
+    counters,
+    totals,
+    control,
+    reportFault: (error) => {
+      const { message, stack } = reportOf(error);
+      control.log('warning', `a command failed by a fault of the server: ${stack ?? message}`);
+    },
+  };
+  const reply = new Reply(output);
+  const redis = new RespDriver(new Executor(environment, createCommandTable(), reply), reply);
+  const drivers: Driver[] = [];
+  drivers[ListenerKind.REDIS] = redis;
+  drivers[ListenerKind.REDIS_UNIX] = redis;
+  return drivers;
+}

@@ -1,0 +1,45 @@
+/**
+ * startServer: settings in, a running server out.
+ *
+ * The promise settles when every listener of every worker answers. A start that fails leaves nothing behind: no thread,
+ * no port, no mapping; its error carries a code (ERR_... or an errno with address or path).
+ */
+import { ConfigError, protectionProblems, type Settings } from '../config/index.js';
+import { CounterTotals } from '../layout/counters.js';
+import { openStore } from '../store/open.js';
+import { logFor } from './log.js';
+import { type Addresses, Supervisor } from './supervisor.js';
+
+export interface RunningServer {
+  readonly addresses: Addresses;
+  /** Stops cleanly: replies under way are sent, ports are free and the store is closed when it settles. */
+  close(): Promise<void>;
+  /** Settles when the server has stopped, for whatever reason (close(), SHUTDOWN). */
+  readonly done: Promise<void>;
+  /** What the workers have counted, for metrics and tests. */
+  readonly counters: CounterTotals;
+  /** Ends one worker thread the hard way; it is started again. For tests of exactly that. */
+  killWorker(index: number): Promise<void>;
+}
+
+export async function startServer(settings: Settings): Promise<RunningServer> {
+  const problems = protectionProblems(settings);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const store = openStore({
+    pool: settings.pool,
+    dramBytes: settings.dram,
+    capacityBytes: settings.capacity,
+    policy: settings.maxmemoryPolicy,
+    shards: settings.shards,
+    hugePages: settings.hugepages !== 'no',
+  });
+  const supervisor = new Supervisor(settings, store, logFor(settings));
+  await supervisor.start();
+  return {
+    addresses: supervisor.addresses,
+    close: () => supervisor.close(),
+    done: supervisor.done,
+    counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
+    killWorker: (index) => supervisor.killWorker(index),
+  };
+}

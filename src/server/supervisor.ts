@@ -1,0 +1,222 @@
+/**
+ * The control plane: starts the workers, keeps them alive, carries their questions, stops them.
+ *
+ * Owns the worker threads and the settings. The invariant: while the server runs, every worker that ends is logged and
+ * started again on the same store and the same ports, and the others never notice.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MainTopics, WorkerTopics } from '../commands/control.js';
+import { configSet, type Settings } from '../config/index.js';
+import { Counter, CounterRow, createCounterBaseline, createCounterBlock, SharedWord } from '../layout/counters.js';
+import type { StoreHandle } from '../store/open.js';
+import type { Log } from './log.js';
+import type { ToMain, ToWorker } from './messages.js';
+import { RollCall } from './roll-call.js';
+import { WorkerThread } from './worker-thread.js';
+
+/** Replies under way at a stop get this long to leave. */
+const STOP_GRACE_MS = 1000;
+/** Between the restarts of a worker that keeps dying: first, and at most. */
+const RESPAWN_FIRST_MS = 20;
+const RESPAWN_MAX_MS = 5000;
+/** A worker that lived so long starts again with the first delay. */
+const HEALTHY_MS = 10_000;
+
+export interface Addresses {
+  /** host:port of the first bind address. */
+  readonly redis?: string;
+  readonly memcached?: string;
+  /** Path of the unix socket. */
+  readonly unix?: string;
+  readonly udp?: string;
+}
+
+export class Supervisor {
+  readonly settings: Settings;
+  readonly counterBlock: SharedArrayBuffer;
+  readonly counterBaseline = createCounterBaseline();
+  readonly startedAtMs = Date.now();
+  /** Settles when all workers have ended: after close() or a SHUTDOWN command. */
+  readonly done: Promise<void>;
+
+  readonly #store: StoreHandle;
+  readonly #log: Log;
+  readonly #workers: WorkerThread[] = [];
+  readonly #rollCall = new RollCall();
+  #closing: Promise<void> | null = null;
+  #resolveDone: () => void = () => undefined;
+  #rejectDone: (error: Error) => void = () => undefined;
+
+  constructor(settings: Settings, store: StoreHandle, log: Log) {
+    this.settings = settings;
+    this.#store = store;
+    this.#log = log;
+    this.counterBlock = createCounterBlock(settings.workers);
+    this.done = new Promise((resolve, reject) => {
+      this.#resolveDone = resolve;
+      this.#rejectDone = reject;
+    });
+  }
+
+  /** Starts all workers; settles when every one answers. On failure none is left. */
+  async start(): Promise<void> {
+    for (let index = 0; index < this.settings.workers; index++) this.#workers.push(this.#spawn(index));
+    try {
+      await Promise.all(this.#workers.map((worker) => worker.ready));
+    } catch (error) {
+      await Promise.all(this.#workers.map((worker) => worker.kill()));
+      throw error;
+    }
+    for (const worker of this.#workers) void this.#keepAlive(worker);
+  }
+
+  get addresses(): Addresses {
+    const { bind, port, memcachedPort, memcachedUdpPort, unix } = this.settings;
+    const host = bind[0].includes(':') ? `[${bind[0]}]` : bind[0];
+    return {
+      ...(port !== 0 && { redis: `${host}:${port}` }),
+      ...(memcachedPort !== 0 && { memcached: `${host}:${memcachedPort}` }),
+      ...(memcachedUdpPort !== 0 && { udp: `${host}:${memcachedUdpPort}` }),
+      ...(unix !== '' && { unix }),
+    };
+  }
+
+  /** Stops accepting, sends what is under way, ends the workers. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#stopAll();
+    return this.#closing;
+  }
+
+  /** Ends one worker the hard way; it comes back. For tests of exactly that. */
+  async killWorker(index: number): Promise<void> {
+    await this.#workers[index].kill();
+  }
+
+  async #stopAll(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stop(STOP_GRACE_MS)));
+    this.#resolveDone();
+  }
+
+  #spawn(index: number): WorkerThread {
+    return new WorkerThread(
+      {
+        workerIndex: index,
+        workerCount: this.settings.workers,
+        settings: this.settings,
+        store: this.#store,
+        counterBlock: this.counterBlock,
+        counterBaseline: this.counterBaseline,
+        startedAtMs: this.startedAtMs,
+        listensOnUnix: index === 0,
+      },
+      (message) => this.#receive(index, message),
+    );
+  }
+
+  /** Waits for a worker's end and replaces it, until the server stops. */
+  async #keepAlive(first: WorkerThread): Promise<void> {
+    const { index } = first;
+    let worker = first;
+    let delayMs = RESPAWN_FIRST_MS;
+    for (;;) {
+      const startedAtMs = performance.now();
+      const reason = await worker.ended;
+      this.#rollCall.workerGone(index);
+      this.#clearGauges(index);
+      if (this.#closing !== null) return;
+      this.#log('warning', `worker ${index} ended, its connections are lost: ${reason ?? 'it was told to stop'}`);
+      delayMs = performance.now() - startedAtMs > HEALTHY_MS ? RESPAWN_FIRST_MS : delayMs;
+      await sleep(delayMs);
+      delayMs = Math.min(delayMs * 2, RESPAWN_MAX_MS);
+      if (this.#closing !== null) return;
+      worker = this.#spawn(index);
+      this.#workers[index] = worker;
+      worker.ready.then(
+        () => this.#log('notice', `worker ${index} serves again`),
+        () => undefined, // `ended` tells, above
+      );
+    }
+  }
+
+  /** A dead worker's gauges: its connections are closed. Its totals stay. */
+  #clearGauges(index: number): void {
+    const row = new CounterRow(this.counterBlock, index);
+    Atomics.sub(row.shared, SharedWord.connections, row.values[Counter.connections]);
+    for (const gauge of [Counter.connections, Counter.heldBytes, Counter.suspendedClients]) row.values[gauge] = 0;
+  }
+
+  // ---- messages
+
+  #receive(from: number, message: ToMain): void {
+    switch (message.type) {
+      case 'log':
+        this.#log(message.level, message.message);
+        return;
+      case 'answer':
+        this.#rollCall.answer(message.askId, from, message.answer);
+        return;
+      case 'askWorkers':
+        this.#askAll(message.topic, message.question, (answers) => this.#reply(from, message.askId, answers));
+        return;
+      case 'askMain':
+        this.#answerMain(from, message.askId, message.topic, message.question);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #askAll(topic: keyof WorkerTopics, question: unknown, done: (answers: unknown[]) => void): void {
+    this.#broadcast((askId) => ({ type: 'ask', askId, topic, question }), done);
+  }
+
+  #broadcast(message: (askId: number) => ToWorker, done: (answers: unknown[]) => void): void {
+    const living = this.#workers.filter((worker) => worker.isReady);
+    const askId = this.#rollCall.open(
+      living.map((worker) => worker.index),
+      done,
+    );
+    for (const worker of living) worker.post(message(askId));
+  }
+
+  #reply(to: number, askId: number, reply: unknown): void {
+    this.#workers[to].post({ type: 'reply', askId, reply });
+  }
+
+  #answerMain<T extends keyof MainTopics>(from: number, askId: number, topic: T, question: unknown): void {
+    switch (topic) {
+      case 'configSet':
+        this.#configSet(question as MainTopics['configSet'][0], (answer) => this.#reply(from, askId, answer));
+        return;
+      case 'configRewrite':
+        this.#reply(from, askId, 'ERR The server is running without a config file');
+        return;
+      case 'shutdown':
+        this.#shutdown(question as MainTopics['shutdown'][0], (answer) => this.#reply(from, askId, answer));
+        return;
+    }
+  }
+
+  #configSet(pairs: MainTopics['configSet'][0], done: (answer: string | null) => void): void {
+    const result = configSet(this.settings, pairs);
+    if (!result.ok) {
+      done(result.error);
+      return;
+    }
+    const changes: Partial<Settings> = {};
+    for (const key of result.changed) Object.assign(changes, { [key]: this.settings[key] });
+    this.#broadcast(
+      (askId) => ({ type: 'settings', askId, changes }),
+      () => done(null),
+    );
+  }
+
+  #shutdown({ abort }: MainTopics['shutdown'][0], done: (answer: string | null) => void): void {
+    if (abort) {
+      done('ERR No shutdown in progress.');
+      return;
+    }
+    this.#log('notice', 'a client asked the server to stop');
+    this.close().catch(this.#rejectDone);
+  }
+}

@@ -1,0 +1,12 @@
+/** What a worker thread is started with (its workerData): plain data and shared memory only. */
+import type { StoreHandle } from '../store/open.js';
+import type { ControlStart } from './messages.js';
+
+/** workerData of a worker thread. */
+export interface WorkerStart extends ControlStart {
+  readonly store: StoreHandle;
+  readonly counterBlock: SharedArrayBuffer;
+  readonly counterBaseline: SharedArrayBuffer;
+  /** One worker alone can listen on a unix socket. */
+  readonly listensOnUnix: boolean;
+}

@@ -1,0 +1,82 @@
+/**
+ * Entry of a worker thread: attaches to the store, listens, runs the loop until it is told to stop.
+ *
+ * A start that fails is reported to the main thread with its code; a loop that fails ends the thread with the error, and
+ * the main thread starts another one. The invariant: 'ready' is posted after the first turn, when the listeners answer.
+ */
+import { workerData } from 'node:worker_threads';
+import type { Settings } from '../config/index.js';
+import { Bytes } from '../layout/bytes.js';
+import { CounterRow, CounterTotals } from '../layout/counters.js';
+import { addon, type Pump } from '../native/addon.js';
+import type { Driver } from '../protocol/driver.js';
+import { Output } from '../protocol/output.js';
+import type { Keyspace } from '../store/keyspace.js';
+import { attach, detach } from '../store/open.js';
+import { Clock } from './clock.js';
+import { createDrivers } from './drivers.js';
+import { Loop } from './loop.js';
+import { ListenerKind, reportOf } from './messages.js';
+import { WorkerControl } from './worker-control.js';
+import type { WorkerStart } from './worker-start.js';
+
+const MIB = 1024 * 1024;
+/**
+ * Received bytes of one turn, all connections, and of one connection. With 64 KiB a connection, a pipeline of 1,000 small
+ * requests is one turn; a turn of all connections together stays about a millisecond.
+ */
+const INPUT_BYTES = 4 * MIB;
+const RECEIVE_BYTES = 64 * 1024;
+/** Replies of one turn; more is flushed within the turn. */
+const OUTPUT_BYTES = 4 * MIB;
+const EVENTS_MAX = 1024;
+
+function listen(pump: Pump, drivers: readonly Driver[], settings: Settings, listensOnUnix: boolean): void {
+  const { bind, port, memcachedPort, memcachedUdpPort, unix, unixMode, tcpBacklog } = settings;
+  for (const host of bind) {
+    if (port !== 0) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
+    if (drivers[ListenerKind.MEMCACHED] === undefined) continue;
+    if (memcachedPort !== 0) pump.listenTcp(host, memcachedPort, tcpBacklog, ListenerKind.MEMCACHED);
+    if (memcachedUdpPort !== 0) pump.listenUdp(host, memcachedUdpPort, ListenerKind.MEMCACHED_UDP);
+  }
+  if (unix !== '' && listensOnUnix) pump.listenUnix(unix, unixMode, tcpBacklog, ListenerKind.REDIS_UNIX);
+}
+
+function createLoop(start: WorkerStart, control: WorkerControl, counters: CounterRow, store: Keyspace): Loop {
+  const pump = addon.createPump({
+    inputBytes: INPUT_BYTES,
+    outputBytes: OUTPUT_BYTES,
+    maxEvents: EVENTS_MAX,
+    receiveBytes: RECEIVE_BYTES,
+  });
+  const output = new Output(new Bytes(pump.output, pump.outputArena), new Int32Array(pump.sends), (sendCount) =>
+    pump.flush(sendCount),
+  );
+  const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
+  const drivers = createDrivers({ keyspace: store, output, control, counters, totals });
+  const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers });
+  listen(pump, drivers, start.settings, start.listensOnUnix);
+  return loop;
+}
+
+function main(start: WorkerStart): void {
+  const counters = new CounterRow(start.counterBlock, start.workerIndex);
+  const control = new WorkerControl(start, counters);
+  let loop: Loop;
+  let store: Keyspace;
+  try {
+    store = attach(start.store);
+    loop = createLoop(start, control, counters, store);
+    loop.turn(0);
+  } catch (error) {
+    control.post({ type: 'failed', error: reportOf(error) });
+    start.port.close();
+    return;
+  }
+  control.post({ type: 'ready', wakeFd: loop.pump.wakeFd });
+  loop.run();
+  detach(store);
+  start.port.close();
+}
+
+main(workerData as WorkerStart);
