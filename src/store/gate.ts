@@ -4,7 +4,7 @@
  * Each participant marks itself in-batch once per loop turn and looks at the gate after; the exclusive one closes the gate and then waits
  * for every mark to go. Invariant: while the gate is closed by X, nobody but X is in a batch.
  */
-import { Participant, ParticipantState, Super } from '../layout/superblock.js';
+import { Participant, ParticipantState, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
 
@@ -63,6 +63,32 @@ export class Gate {
     }
     if (wasInBatch) Atomics.store(ctl, this.#batchWord, 1);
     for (let p = 0; p < Participant.MAX; p++) if (p !== this.#memory.self) this.#waitOut(p);
+    if (Atomics.load(ctl, Super.UNBATCHED_COUNT_WORD) > 0) this.#waitShards();
+  }
+
+  /**
+   * From now on this participant marks no batches: it takes one shard lock at a time with `lockShard`, which costs less for single
+   * calls. The exclusive participant then waits for shard locks as well.
+   */
+  becomeUnbatched(): void {
+    this.#memory.ctl[this.#batchWord - Participant.IN_BATCH_WORD + Participant.UNBATCHED_WORD] = 1;
+    Atomics.add(this.#memory.ctl, Super.UNBATCHED_COUNT_WORD, 1);
+  }
+
+  endUnbatched(): void {
+    endUnbatched(this.#memory, this.#memory.self);
+  }
+
+  /** Locks a shard for a participant that marks no batch: not while another is exclusive. */
+  lockShard(word: number): void {
+    const { ctl, lockMark } = this.#memory;
+    for (;;) {
+      this.#memory.lock(word);
+      const holder = Atomics.load(ctl, Super.GATE_WORD);
+      if (holder === 0 || holder === lockMark) return;
+      this.#memory.unlock(word);
+      this.#waitOpen(holder);
+    }
   }
 
   open(): void {
@@ -76,6 +102,17 @@ export class Gate {
     const woken = addon.futexWait(this.#memory.arenas[0].arena, Super.GATE_WORD << 2, holder, PATIENCE_MS);
     if (!woken && Atomics.load(ctl, Super.GATE_WORD) === holder && !this.#memory.isAlive(holder - 1)) {
       this.#memory.repairDead(holder - 1);
+    }
+  }
+
+  /** Who holds a shard lock without a batch mark took it before the gate was closed: wait until it has given it back. */
+  #waitShards(): void {
+    const memory = this.#memory;
+    for (let shard = 0; shard < memory.shardCount; shard++) {
+      const word = memory.shardTable + shard * Shard.WORDS + Shard.LOCK_WORD;
+      if (memory.holds(word)) continue;
+      memory.lock(word);
+      memory.unlock(word);
     }
   }
 
@@ -93,4 +130,10 @@ export class Gate {
       }
     }
   }
+}
+
+/** Takes back a participant's word that it marks no batches (it leaves, or is dead). */
+export function endUnbatched(memory: Memory, participant: number): void {
+  const word = memory.participantWord(participant) + Participant.UNBATCHED_WORD;
+  if (Atomics.exchange(memory.ctl, word, 0) === 1) Atomics.sub(memory.ctl, Super.UNBATCHED_COUNT_WORD, 1);
 }

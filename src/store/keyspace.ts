@@ -55,6 +55,11 @@ export class Keyspace extends Staging {
     this.memory.lock(this.index.shardWord(hash));
   }
 
+  /** As lock, for a participant that marks no batches (gate.becomeUnbatched). */
+  lockUnbatched(hash: number): void {
+    this.gate.lockShard(this.index.shardWord(hash));
+  }
+
   unlock(hash: number): void {
     this.settle();
     if (this.growPending) this.grow();

@@ -83,16 +83,42 @@ export function openStore(options: StoreOptions): StoreHandle {
   return handle;
 }
 
+/**
+ * The handle of a pool that exists already, with whatever sizes it has; null when there is none. Throws PoolError for a file that
+ * is not a whole pool of this version.
+ */
+export function findStore(pool: string): StoreHandle | null {
+  const directory = resolve(pool);
+  if (!existsSync(directory)) return null;
+  const paths = dramPaths(directory).filter((path) => existsSync(path));
+  if (paths.length === 0) return null;
+  const fd = openTier(paths[0]);
+  try {
+    const { geometry, ready } = checkSuperblock(fd, paths[0], addon.fileBytes(fd));
+    if (!ready) return null;
+    const capacityPath = geometry.capacityPages === 0 ? null : join(directory, CAPACITY_FILE);
+    return { dramPath: paths[0], capacityPath, hugePages: false };
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+/** Where the DRAM tier's file may be: in /dev/shm, or beside the capacity file where that is too small. */
+function dramPaths(directory: string): [string, string] {
+  const { dev, ino } = statSync(directory);
+  const name = `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
+  return [join(SHM, name), join(directory, 'dram.entresol')];
+}
+
 const DEFAULT_SHARDS = 256;
 
 /** The DRAM tier's file: in /dev/shm, named after the pool's directory, so that a restart finds it; else beside the capacity file. */
 function dramPath(directory: string, geometry: Geometry): string {
-  const { dev, ino } = statSync(directory);
-  const name = `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
-  const path = join(SHM, name);
-  if (existsSync(path)) return path;
+  const [inMemory, beside] = dramPaths(directory);
+  if (existsSync(inMemory)) return inMemory;
+  if (existsSync(beside)) return beside;
   const room = existsSync(SHM) ? addon.fileSystem(SHM).freeBytes : 0;
-  return room >= geometry.dramPages * Page.BYTES ? path : join(directory, 'dram.entresol');
+  return room >= geometry.dramPages * Page.BYTES ? inMemory : beside;
 }
 
 function makeDirectory(directory: string): void {

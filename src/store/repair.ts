@@ -24,6 +24,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
+import { endUnbatched } from './gate.js';
 import type { Keyspace } from './keyspace.js';
 import { keepCounters, Stat } from './statistics.js';
 
@@ -56,6 +57,7 @@ function restoreLocked(memory: Memory, dead: number): void {
   }
   releaseShards(memory, dead);
   closeDatabases(memory);
+  endUnbatched(memory, dead);
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.RESTORED);
   Atomics.store(ctl, at + Participant.IN_BATCH_WORD, 0);
   addon.futexWake(memory.arenas[0].arena, (at + Participant.IN_BATCH_WORD) << 2, Participant.MAX);

@@ -1,0 +1,295 @@
+/**
+ * The embedded cache: synchronous calls on the same memory that the server and other threads and processes use.
+ *
+ * Owns: nothing but its seat in the pool. Invariant: each call locks one shard at a time, for the in-memory work only, and first looks
+ * whether the store gate is closed.
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { Item, ItemType } from '../layout/item.js';
+import { copyBytes } from '../native/copy.js';
+import type { Keyspace } from '../store/keyspace.js';
+import type { StoreStats } from '../store/statistics.js';
+import { CacheError } from './errors.js';
+import type { Computations, ComputeOptions } from './get-or-compute.js';
+import { decodeText, Scratch } from './text.js';
+
+export type Key = string | Uint8Array;
+export type Value = string | Uint8Array;
+
+export interface SetOptions {
+  /** Time to live in milliseconds; absent = no expiry. */
+  readonly ttl?: number;
+  /** Keep the expiry that the key has. */
+  readonly keepTtl?: boolean;
+  /** Store only if the key is absent ('absent') or present ('present'). */
+  readonly only?: 'absent' | 'present';
+}
+
+/** What the views of one cache share. */
+export interface CacheSeat {
+  readonly keyspace: Keyspace;
+  closed: boolean;
+  readonly close: () => void;
+  readonly computations: Computations;
+}
+
+const NAMESPACE_SEPARATOR = ':';
+const NO_EXPIRY = 0;
+const MAX_EXPIRY_MS = 2 ** 47;
+
+/**
+ * A cache, or a namespace of one. Values are strings (UTF-8) or bytes; both are the same bytes in the store, so what was set as a string can
+ * be read as bytes and by Redis and memcached clients of database 0.
+ */
+export class Cache {
+  readonly #seat: CacheSeat;
+  readonly #keyspace: Keyspace;
+  readonly #prefix: string;
+  readonly #key = new Scratch();
+  readonly #value = new Scratch();
+
+  /** Use `open`. */
+  constructor(seat: CacheSeat, prefix: string) {
+    this.#seat = seat;
+    this.#keyspace = seat.keyspace;
+    this.#prefix = prefix;
+  }
+
+  /** A view whose keys all begin with `name` and a colon. Clients of the server see the full keys. */
+  namespace(name: string): Cache {
+    return new Cache(this.#seat, this.#prefix + name + NAMESPACE_SEPARATOR);
+  }
+
+  /** The value as a string, or undefined. Counts as a use. */
+  get(key: Key): string | undefined {
+    const keyspace = this.#keyspace;
+    const hash = this.#lock(key);
+    let text: string | undefined;
+    if (this.#find(hash)) {
+      if (keyspace.type !== ItemType.STRING) this.#rejectType(hash);
+      keyspace.access();
+      text = decodeText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+    } else {
+      keyspace.miss();
+    }
+    keyspace.unlock(hash);
+    return text;
+  }
+
+  /** A copy of the value's bytes, or undefined. Counts as a use. */
+  getBytes(key: Key): Uint8Array | undefined {
+    const keyspace = this.#keyspace;
+    const hash = this.#lock(key);
+    let bytes: Uint8Array | undefined;
+    if (this.#find(hash)) {
+      if (keyspace.type !== ItemType.STRING) this.#rejectType(hash);
+      keyspace.access();
+      bytes = keyspace.value.u8.slice(keyspace.valueOffset, keyspace.valueOffset + keyspace.valueLength);
+    } else {
+      keyspace.miss();
+    }
+    keyspace.unlock(hash);
+    return bytes;
+  }
+
+  /** The values of several keys, each read on its own. */
+  mget(keys: readonly Key[]): (string | undefined)[] {
+    return keys.map((key) => this.get(key));
+  }
+
+  /** True when the key exists. Does not count as a use. */
+  has(key: Key): boolean {
+    const hash = this.#lock(key);
+    const found = this.#find(hash);
+    this.#keyspace.unlock(hash);
+    return found;
+  }
+
+  /**
+   * Stores a value. Returns false only when `only` forbade it.
+   * @throws CacheError ERR_ENTRESOL_OUT_OF_MEMORY, ERR_ENTRESOL_KEY, ERR_ENTRESOL_VALUE, ERR_ENTRESOL_OPTION
+   */
+  set(key: Key, value: Value, options?: SetOptions): boolean {
+    const keyspace = this.#keyspace;
+    const source = this.#encodeValue(value);
+    const ttlMs = options?.ttl === undefined ? NO_EXPIRY : this.#expiry(options.ttl);
+    const hash = this.#lock(key);
+    let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
+    try {
+      if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
+        const found = this.#find(hash);
+        if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
+        if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
+      }
+      this.#store(hash, source.bytes, source.length, expiryMs);
+      return true;
+    } finally {
+      keyspace.unlock(hash);
+    }
+  }
+
+  /** Links a value under the key's lock. */
+  #store(hash: number, source: Bytes, length: number, expiryMs: number): void {
+    const keyspace = this.#keyspace;
+    const key = this.#key;
+    if (!keyspace.stage(hash, 0, key.bytes, 0, key.length, length)) throw outOfMemory();
+    copyBytes(keyspace.staged, keyspace.stagedOffset, source, 0, length);
+    if (!keyspace.commit(ItemType.STRING, 0, 0, expiryMs)) throw outOfMemory();
+  }
+
+  /** Removes a key; true when it existed. */
+  delete(key: Key): boolean {
+    const hash = this.#lock(key);
+    const found = this.#find(hash);
+    if (found) this.#keyspace.remove();
+    this.#keyspace.unlock(hash);
+    return found;
+  }
+
+  /**
+   * Adds `by` to the decimal integer at a key (0 when absent; its expiry stays) and returns the sum.
+   * @throws CacheError ERR_ENTRESOL_NOT_AN_INTEGER when the value or the sum is not an integer below 2^53
+   */
+  incr(key: Key, by = 1): number {
+    const keyspace = this.#keyspace;
+    const hash = this.#lock(key);
+    try {
+      let sum = by;
+      let expiryMs = NO_EXPIRY;
+      if (this.#find(hash)) {
+        if (keyspace.type !== ItemType.STRING) throw wrongType();
+        const text = decodeText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+        sum += /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+        expiryMs = keyspace.expiryMs;
+      }
+      if (!Number.isSafeInteger(sum)) {
+        throw new CacheError('ERR_ENTRESOL_NOT_AN_INTEGER', 'the value or the sum is not an integer below 2^53');
+      }
+      this.#value.write(String(sum));
+      this.#store(hash, this.#value.bytes, this.#value.length, expiryMs);
+      return sum;
+    } finally {
+      keyspace.unlock(hash);
+    }
+  }
+
+  /** Milliseconds that a key has left; Infinity without expiry; undefined when absent. */
+  ttl(key: Key): number | undefined {
+    const keyspace = this.#keyspace;
+    const hash = this.#lock(key);
+    let left: number | undefined;
+    if (this.#find(hash)) {
+      const { expiryMs } = keyspace;
+      left = expiryMs === NO_EXPIRY ? Number.POSITIVE_INFINITY : expiryMs - keyspace.nowMs;
+    }
+    keyspace.unlock(hash);
+    return left;
+  }
+
+  /** Sets the time to live in milliseconds (Infinity = none); false when the key is absent. */
+  expire(key: Key, ttl: number): boolean {
+    const keyspace = this.#keyspace;
+    const ttlMs = ttl === Number.POSITIVE_INFINITY ? NO_EXPIRY : this.#expiry(ttl);
+    const hash = this.#lock(key);
+    const found = this.#find(hash);
+    if (found) keyspace.setExpiry(ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs);
+    keyspace.unlock(hash);
+    return found;
+  }
+
+  /**
+   * The value of a key, computed and stored when absent. However many threads and processes ask at once, one computes and the
+   * others wait for it; when it fails or dies, the next one computes.
+   */
+  getOrCompute(key: string, compute: () => Value | Promise<Value>, options?: ComputeOptions): Promise<string> {
+    this.#checkOpen();
+    return this.#seat.computations.getOrCompute(this, this.#prefix, key, compute, options);
+  }
+
+  /** Counters and sizes of the whole store, all participants together. */
+  stats(): StoreStats {
+    this.#checkOpen();
+    return this.#keyspace.stats();
+  }
+
+  /** Number of keys in the whole store's database 0. */
+  get size(): number {
+    this.#checkOpen();
+    return this.#keyspace.size(0);
+  }
+
+  /** Empties database 0 (all namespaces). */
+  clear(): void {
+    this.#checkOpen();
+    this.#keyspace.closeGate();
+    this.#keyspace.flush(0);
+    this.#keyspace.openGate();
+  }
+
+  /** Leaves the pool. All views of this cache are closed; the data stay for others. */
+  close(): void {
+    this.#seat.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#seat.closed) throw new CacheError('ERR_ENTRESOL_CLOSED', 'the cache is closed');
+  }
+
+  /** Encodes the key and locks its shard; returns the hash. */
+  #lock(key: Key): number {
+    this.#checkOpen();
+    const scratch = this.#key;
+    if (typeof key === 'string') scratch.write(this.#prefix === '' ? key : this.#prefix + key);
+    else if (this.#prefix === '') scratch.writeBytes(key);
+    else scratch.writeBytes(Buffer.concat([Buffer.from(this.#prefix), key]));
+    if (scratch.length > Item.MAX_KEY_BYTES) {
+      throw new CacheError(
+        'ERR_ENTRESOL_KEY',
+        `a key has at most ${Item.MAX_KEY_BYTES} bytes, this one ${scratch.length}`,
+      );
+    }
+    const keyspace = this.#keyspace;
+    keyspace.refreshClock();
+    const hash = keyspace.hash(0, scratch.bytes, 0, scratch.length);
+    keyspace.lockUnbatched(hash);
+    return hash;
+  }
+
+  #find(hash: number): boolean {
+    return this.#keyspace.find(hash, 0, this.#key.bytes, 0, this.#key.length);
+  }
+
+  #rejectType(hash: number): never {
+    this.#keyspace.unlock(hash);
+    throw wrongType();
+  }
+
+  #encodeValue(value: Value): Scratch {
+    const scratch = this.#value;
+    if (typeof value === 'string') scratch.write(value);
+    else scratch.writeBytes(value);
+    if (scratch.length > Item.MAX_VALUE_BYTES) {
+      throw new CacheError(
+        'ERR_ENTRESOL_VALUE',
+        `a value has at most ${Item.MAX_VALUE_BYTES} bytes, this one ${scratch.length}`,
+      );
+    }
+    return scratch;
+  }
+
+  /** Checks a time to live and returns it. */
+  #expiry(ttl: number): number {
+    if (!(ttl > 0) || ttl > MAX_EXPIRY_MS) {
+      throw new CacheError('ERR_ENTRESOL_OPTION', `a time to live is a positive number of milliseconds, not ${ttl}`);
+    }
+    return Math.ceil(ttl);
+  }
+}
+
+function outOfMemory(): CacheError {
+  return new CacheError('ERR_ENTRESOL_OUT_OF_MEMORY', 'the store is full and its policy lets nothing be evicted');
+}
+
+function wrongType(): CacheError {
+  return new CacheError('ERR_ENTRESOL_WRONG_TYPE', 'the key holds a value that is not a string');
+}
