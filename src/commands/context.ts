@@ -117,6 +117,11 @@ export class Context {
     return byteString(this.input, this.argOffset(i), this.argLength(i));
   }
 
+  /** Decoded as UTF-8: for names and values that leave the data plane. */
+  argUtf8(i: number): string {
+    return Buffer.from(this.argString(i), 'latin1').toString('utf8');
+  }
+
   /** A copy of the bytes. */
   argBytes(i: number): Uint8Array {
     const offset = this.argOffset(i);

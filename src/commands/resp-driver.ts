@@ -68,7 +68,7 @@ export class RespDriver implements Driver<Client> {
       client.closing = Closing.AFTER_REPLY;
       position = end;
     }
-    this.counters[Counter.errorReplies] += this.reply.errorCount - errorsBefore;
+    if (this.reply.errorCount !== errorsBefore) this.countErrors(this.reply.errorCount - errorsBefore);
     return position - offset;
   }
 
@@ -250,6 +250,15 @@ export class RespDriver implements Driver<Client> {
   private isWrite(client: Client, command: Command): boolean {
     if ((command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) return client.transaction === null;
     return command.spec.name === 'exec' && client.transaction !== null && (client.transaction.flags & Flag.WRITE) !== 0;
+  }
+
+  private countErrors(count: number): void {
+    this.counters[Counter.errorReplies] += count;
+    const byCode = this.reply.errorsByCode;
+    for (let i = 0; i < byCode.length; i++) {
+      this.counters[Counter.errorsByCode + i] += byCode[i];
+      byCode[i] = 0;
+    }
   }
 
   private protocolError(client: Client): void {

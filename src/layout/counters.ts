@@ -63,6 +63,8 @@ export const enum Counter {
   authErrors = 43,
   connectionYields = 44,
   datagrams = 45,
+  /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
+  errorsByCode = 48,
   COUNT = 64,
 }
 

@@ -7,6 +7,7 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import type { Output } from '../output.js';
+import { ERROR_CODES, errorCodeIndex } from './error-codes.js';
 
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
@@ -38,8 +39,8 @@ export class Reply {
   protocol = 2;
   /** Error replies written (all clients); the executor compares it to see whether a command failed. */
   errorCount = 0;
-  /** Errors by code ('ERR', 'WRONGTYPE' ...), for INFO errorstats. */
-  readonly errorsByCode = new Map<string, number>();
+  /** The same by code (see error-codes.ts), since the driver last took them. */
+  readonly errorsByCode = new Float64Array(ERROR_CODES.length);
 
   constructor(output: Output) {
     this.output = output;
@@ -71,11 +72,7 @@ export class Reply {
   /** -text: 'ERR ...', 'WRONGTYPE ...'. Line breaks, which a client may have put into its argument, become spaces. */
   error(text: string): void {
     this.errorCount++;
-    const space = text.indexOf(' ');
-    const code = space > 0 ? text.slice(0, space) : text;
-    // As many distinct codes as errorstats keeps; more would be somebody's invention.
-    const count = this.errorsByCode.get(code);
-    if (count !== undefined || this.errorsByCode.size < 128) this.errorsByCode.set(code, (count ?? 0) + 1);
+    this.errorsByCode[errorCodeIndex(text)]++;
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 
