@@ -61,8 +61,13 @@ export interface ServerModules {
     readonly Output: new (bytes: Bytes, sends: Int32Array, flushSends: (sendCount: number) => void) => Output;
   };
   readonly open: {
-    openStore(settings: Settings): { readonly handle: StoreHandle; close(): void };
+    openStore(options: {
+      readonly pool: string;
+      readonly dramBytes: number;
+      readonly capacityBytes: number;
+    }): StoreHandle;
     attach(handle: StoreHandle): unknown;
+    detach(keyspace: unknown): void;
   };
   readonly clock: { readonly Clock: new (addon: Addon) => unknown };
   readonly drivers: { createDrivers(parts: Readonly<Record<string, unknown>>): readonly unknown[] };

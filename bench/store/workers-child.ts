@@ -79,21 +79,15 @@ async function main(order: WorkersOrder): Promise<void> {
   const settings = {
     ...modules.config.defaultSettings(),
     workers: workerCount,
-    dram: order.dramBytes,
-    capacity: 0,
-    tier: 'none',
-    pool: order.pool,
-    port: 0,
-    memcachedPort: 0,
   };
-  const store = modules.open.openStore(settings);
+  const store = modules.open.openStore({ pool: order.pool, dramBytes: order.dramBytes, capacityBytes: 0 });
   const words = new SharedArrayBuffer(Word.COUNT * 4);
   const results = new SharedArrayBuffer(workerCount * RESULT_DOUBLES * 8);
   const counterBlock = modules.counters.createCounterBlock(workerCount);
   const counterBaseline = modules.counters.createCounterBaseline();
   const threads = order.cores.map((core, index) => {
     const start: ThreadStart = {
-      ...{ index, workerCount, core, settings, store: store.handle, counterBlock, counterBaseline, words, results },
+      ...{ index, workerCount, core, settings, store, counterBlock, counterBaseline, words, results },
       ...{ keyCount: order.keyCount, valueBytes: order.valueBytes, batchCount: order.batchCount },
     };
     const thread = new Worker(new URL('./workers-thread.js', import.meta.url), { workerData: start });
@@ -123,7 +117,6 @@ async function main(order: WorkersOrder): Promise<void> {
   }
   await team.order(Job.STOP, workerCount, 0);
   await Promise.all(ended);
-  store.close();
   console.log(JSON.stringify(answer));
 }
 

@@ -40,7 +40,7 @@ function createRig(start: ThreadStart, modules: ServerModules, batches: Batches,
     },
     counters,
   );
-  const drivers = modules.drivers.createDrivers({ store, output, control, counters, totals });
+  const drivers = modules.drivers.createDrivers({ keyspace: store, output, control, counters, totals });
   const clock = new modules.clock.Clock(addon);
   const loop = new modules.loop.Loop({ pump, output, store, clock, counters, control, drivers });
   loop.turn(0);
@@ -99,7 +99,7 @@ async function main(start: ThreadStart): Promise<void> {
     Atomics.wait(words, Word.ORDER, order);
     order = Atomics.load(words, Word.ORDER);
     const job = Atomics.load(words, Word.JOB);
-    if (job === Job.STOP) return;
+    if (job === Job.STOP) break;
     if ((Atomics.load(words, Word.PARTICIPANTS) & (1 << start.index)) === 0) continue;
     const rig = job === Job.FILL ? fillRig : rigs[job];
     const batchesBefore = rig.pump.batchesServed;
@@ -115,6 +115,7 @@ async function main(start: ThreadStart): Promise<void> {
     Atomics.add(words, Word.DONE, 1);
     Atomics.notify(words, Word.DONE);
   }
+  modules.open.detach(shared.store);
 }
 
 await main(workerData as ThreadStart);
