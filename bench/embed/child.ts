@@ -6,15 +6,11 @@
  * request brings; joining and hashing count. `same`: string objects made before the clock starts, whose hashes the engine
  * has at hand after the first use: the best case for a JavaScript Map.
  */
-import { openStore, type StoreName } from './stores.js';
+import { openStore, type StoreOrder } from './stores.js';
 
-export interface ChildOrder {
-  readonly store: StoreName;
+export interface ChildOrder extends StoreOrder {
   readonly role: 'measure' | 'hold' | 'attach';
   readonly keys: 'built' | 'same';
-  readonly path: string;
-  readonly keyCount: number;
-  readonly valueBytes: number;
   readonly gets: number;
 }
 
@@ -48,14 +44,14 @@ function makeOrder(count: number, keyCount: number): Int32Array {
 }
 
 async function main(order: ChildOrder): Promise<void> {
-  const store = await openStore(order.store, order.path, order.keyCount, order.valueBytes);
+  const store = await openStore(order);
   const identifiers = makeIdentifiers(order.keyCount);
   const keys = makeKeys(identifiers);
   if (order.role !== 'attach') {
-    const value = new Uint8Array(order.valueBytes);
     for (let index = 0; index < keys.length; index++) {
-      value.fill(33 + (index % 90));
-      store.set(keys[index], value);
+      // By way of a buffer: a flat string that shares nothing with its neighbours.
+      const value = String.fromCharCode(33 + (index % 90)).repeat(order.valueBytes);
+      store.set(keys[index], Buffer.from(value, 'latin1').toString('latin1'));
     }
   }
   const sequence = makeOrder(order.gets, order.keyCount);

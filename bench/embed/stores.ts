@@ -7,18 +7,30 @@ import { LRUCache } from 'lru-cache';
 
 export type StoreName = 'entresol' | 'lru-cache' | 'lmdb';
 
+/** What is stored and read: strings, or bytes. */
+export type ValueKind = 'text' | 'bytes';
+
 export interface EmbeddedStore {
-  set(key: string, value: Uint8Array): void;
+  set(key: string, value: string): void;
   get(key: string): { readonly length: number } | undefined;
   close(): Promise<void>;
 }
 
+export interface StoreOrder {
+  readonly store: StoreName;
+  readonly path: string;
+  readonly values: ValueKind;
+  readonly keyCount: number;
+  readonly valueBytes: number;
+}
+
 /** The part of our library that is measured; the library is loaded from the build, so its types are not at hand here. */
 interface Library {
-  open(options: { path?: string; dram?: number }): Promise<{
-    get(key: string): Uint8Array | string | undefined;
-    set(key: string, value: Uint8Array): unknown;
-    close(): unknown;
+  open(options: { path: string; dram: number; capacity: number }): Promise<{
+    get(key: string): string | undefined;
+    getBytes(key: string): Uint8Array | undefined;
+    set(key: string, value: string): boolean;
+    close(): void;
   }>;
 }
 
@@ -26,43 +38,39 @@ interface Library {
 const ITEM_BYTES = 220;
 const MIN_DRAM_BYTES = 64 * 2 ** 20;
 
-async function openOurs(path: string, keyCount: number, valueBytes: number): Promise<EmbeddedStore> {
+async function openOurs(order: StoreOrder): Promise<EmbeddedStore> {
   const specifier: string = 'entresol';
   const library = (await import(specifier)) as Library;
-  const dram = Math.max(MIN_DRAM_BYTES, keyCount * (ITEM_BYTES + valueBytes));
-  const cache = await library.open({ path, dram });
+  const dram = Math.max(MIN_DRAM_BYTES, order.keyCount * (ITEM_BYTES + order.valueBytes));
+  const cache = await library.open({ path: order.path, dram, capacity: 0 });
   return {
     set: (key, value) => void cache.set(key, value),
-    get: (key) => cache.get(key),
-    close: async () => void (await cache.close()),
+    get: order.values === 'text' ? (key) => cache.get(key) : (key) => cache.getBytes(key),
+    close: async () => cache.close(),
   };
 }
 
-function openLru(keyCount: number): EmbeddedStore {
-  const cache = new LRUCache<string, Uint8Array>({ max: keyCount });
+function openLru(order: StoreOrder): EmbeddedStore {
+  const cache = new LRUCache<string, string | Uint8Array>({ max: order.keyCount });
   return {
-    set: (key, value) => void cache.set(key, Uint8Array.prototype.slice.call(value)),
+    set: (key, value) => void cache.set(key, order.values === 'text' ? value : Buffer.from(value)),
     get: (key) => cache.get(key),
     close: async () => cache.clear(),
   };
 }
 
-function openLmdbStore(path: string): EmbeddedStore {
-  const database = openLmdb<Buffer, string>({ path, encoding: 'binary', noSync: true });
+function openLmdbStore(order: StoreOrder): EmbeddedStore {
+  const encoding = order.values === 'text' ? 'string' : 'binary';
+  const database = openLmdb<string | Buffer, string>({ path: order.path, encoding, noSync: true });
   return {
-    set: (key, value) => database.putSync(key, Buffer.from(value)),
+    set: (key, value) => database.putSync(key, order.values === 'text' ? value : Buffer.from(value)),
     get: (key) => database.get(key),
     close: () => database.close(),
   };
 }
 
-export async function openStore(
-  name: StoreName,
-  path: string,
-  keyCount: number,
-  valueBytes: number,
-): Promise<EmbeddedStore> {
-  if (name === 'lru-cache') return openLru(keyCount);
-  if (name === 'lmdb') return openLmdbStore(path);
-  return openOurs(path, keyCount, valueBytes);
+export async function openStore(order: StoreOrder): Promise<EmbeddedStore> {
+  if (order.store === 'lru-cache') return openLru(order);
+  if (order.store === 'lmdb') return openLmdbStore(order);
+  return openOurs(order);
 }
