@@ -77,6 +77,7 @@ export interface Settings {
   clientQueryBufferLimit: number;
   protoMaxBulkLen: number;
   itemSizeMax: number;
+  enableShutdown: boolean;
 
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
@@ -264,6 +265,12 @@ export const schema: Schema = {
     MIB,
     'Largest item that memcached commands may store.',
     LIVE,
+  ),
+  enableShutdown: declare(
+    'Clients and limits',
+    yesNo(),
+    false,
+    'Let clients stop the server with the memcached command shutdown.',
   ),
 
   slowlogLogSlowerThan: declare(
