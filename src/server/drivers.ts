@@ -6,6 +6,7 @@
 import type { Environment } from '../commands/environment.js';
 import { Executor } from '../commands/executor.js';
 import { createCommandTable } from '../commands/families.js';
+import { MemcachedDriver } from '../commands/memcached/driver.js';
 import { RespDriver } from '../commands/resp-driver.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Driver } from '../protocol/driver.js';
@@ -40,5 +41,8 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
   const drivers: Driver[] = [];
   drivers[ListenerKind.REDIS] = redis;
   drivers[ListenerKind.REDIS_UNIX] = redis;
+  const memcached = new MemcachedDriver(environment, output);
+  drivers[ListenerKind.MEMCACHED] = memcached;
+  drivers[ListenerKind.MEMCACHED_UDP] = memcached;
   return drivers;
 }

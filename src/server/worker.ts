@@ -9,7 +9,6 @@ import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { CounterRow, CounterTotals } from '../layout/counters.js';
 import { addon, type Pump } from '../native/addon.js';
-import type { Driver } from '../protocol/driver.js';
 import { Output } from '../protocol/output.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { attach, detach } from '../store/open.js';
@@ -31,11 +30,10 @@ const RECEIVE_BYTES = 64 * 1024;
 const OUTPUT_BYTES = 4 * MIB;
 const EVENTS_MAX = 1024;
 
-function listen(pump: Pump, drivers: readonly Driver[], settings: Settings, listensOnUnix: boolean): void {
+function listen(pump: Pump, settings: Settings, listensOnUnix: boolean): void {
   const { bind, port, memcachedPort, memcachedUdpPort, unix, unixMode, tcpBacklog } = settings;
   for (const host of bind) {
     if (port !== 0) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
-    if (drivers[ListenerKind.MEMCACHED] === undefined) continue;
     if (memcachedPort !== 0) pump.listenTcp(host, memcachedPort, tcpBacklog, ListenerKind.MEMCACHED);
     if (memcachedUdpPort !== 0) pump.listenUdp(host, memcachedUdpPort, ListenerKind.MEMCACHED_UDP);
   }
@@ -55,7 +53,7 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
   const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
   const drivers = createDrivers({ keyspace: store, output, control, counters, totals });
   const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers });
-  listen(pump, drivers, start.settings, start.listensOnUnix);
+  listen(pump, start.settings, start.listensOnUnix);
   return loop;
 }
 

@@ -90,6 +90,18 @@ export class MetaFlags {
   readonly delta = new Uint64();
   readonly initial = new Uint64();
 
+  get isBinaryKey(): boolean {
+    return (this.lower & Lower.b) !== 0;
+  }
+
+  get isQuiet(): boolean {
+    return (this.lower & Lower.q) !== 0;
+  }
+
+  get wantsCas(): boolean {
+    return (this.lower & Lower.c) !== 0;
+  }
+
   /** Reads the flags in tokens [start, count) of a command (pairs from `first` on). Null, or the error reply. */
   parse(u8: Uint8Array, tokens: Int32Array, first: number, start: number, count: number): Uint8Array | null {
     this.lower = 0;

@@ -128,6 +128,11 @@ export class Uint64 {
     this.low = value - this.high * LIMB;
   }
 
+  copy(from: Uint64): void {
+    this.high = from.high;
+    this.low = from.low;
+  }
+
   /** Takes all of a token; false when it is no unsigned 64-bit number. */
   parse(u8: Uint8Array, offset: number, length: number): boolean {
     return parseLimbs(u8, offset, offset + length, this);

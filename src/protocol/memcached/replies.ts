@@ -52,12 +52,14 @@ export const Replies = {
   // Administration.
   BAD_SHUTDOWN_MODE: line('CLIENT_ERROR invalid shutdown mode'),
   SHUTDOWN_OFF: line('ERROR: shutdown not enabled'),
-  FLUSH_OFF: line('CLIENT_ERROR flush_all not allowed'),
+  DETAIL_OFF: line('CLIENT_ERROR stats detail not allowed'),
+  DUMP_OFF: line('CLIENT_ERROR stats cachedump not allowed'),
   // The server's errors.
   TOO_LARGE: line('SERVER_ERROR object too large for cache'),
   NO_MEMORY_STORING: line('SERVER_ERROR out of memory storing object'),
   NO_MEMORY: line('SERVER_ERROR out of memory'),
   WRONG_TYPE: line('SERVER_ERROR key holds a value that is not a string'),
   MULTI_DATAGRAM: line('SERVER_ERROR multi-packet request not supported'),
+  NEEDS_CONNECTION: line('SERVER_ERROR not available over UDP'),
   REPLY_TOO_LARGE: line('SERVER_ERROR reply too large for UDP'),
 } as const;

@@ -4,8 +4,8 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import type { Output } from '../output.js';
-import { encodeBase64, encodedBytes } from './base64.js';
-import { writeDecimal } from './numbers.js';
+import { encodeBase64 } from './base64.js';
+import { UINT64_DIGITS, type Uint64, writeDecimal } from './numbers.js';
 import { MAX_KEY_BYTES } from './request.js';
 
 const SPACE = 32;
@@ -33,6 +33,11 @@ export class Writer {
     this.output.position = at + length;
   }
 
+  /** Makes room for a header line, so that writing it does not flush. */
+  reserveHeader(): void {
+    this.output.reserve(MAX_META_LINE_BYTES);
+  }
+
   /** VALUE key flags bytes [cas]; cas 0 = none. */
   valueHeader(key: Bytes, keyOffset: number, keyLength: number, flags: number, valueBytes: number, cas: number): void {
     let at = this.output.reserve(MAX_HEADER_BYTES);
@@ -50,6 +55,14 @@ export class Writer {
     }
     u8[at] = CR;
     u8[at + 1] = LF;
+    this.output.position = at + 2;
+  }
+
+  /** A number and CR LF. */
+  number(value: Uint64): void {
+    const at = value.write(this.output.u8, this.output.reserve(UINT64_DIGITS + 2));
+    this.output.u8[at] = CR;
+    this.output.u8[at + 1] = LF;
     this.output.position = at + 2;
   }
 
@@ -110,6 +123,16 @@ export class Writer {
     this.metaFlag(0x62);
   }
 
+  /** ME key: of the debug line, which goes on with text. */
+  debugKey(key: Bytes, offset: number, length: number, encoded: boolean): void {
+    this.beginMeta(0x4d45);
+    const at = this.output.position;
+    const u8 = this.output.u8;
+    u8[at] = SPACE;
+    if (encoded) this.output.position = encodeBase64(u8, at + 1, key.u8, offset, length);
+    else this.output.position = copyShort(u8, at + 1, key.u8, offset, length);
+  }
+
   endMeta(): void {
     const at = this.output.position;
     this.output.u8[at] = CR;
@@ -127,9 +150,6 @@ export class Writer {
     this.output.ascii(`STAT ${name} ${value}\r\n`);
   }
 }
-
-/** Longest base64 text of a key. */
-export const MAX_ENCODED_KEY_BYTES = encodedBytes(MAX_KEY_BYTES);
 
 function copyShort(to: Uint8Array, toOffset: number, from: Uint8Array, offset: number, length: number): number {
   for (let i = 0; i < length; i++) to[toOffset + i] = from[offset + i];

@@ -1,0 +1,53 @@
+/**
+ * One memcached connection. Plain fields that every connection uses; what only a large value in flight needs hangs on a
+ * LargeValue made on demand.
+ */
+import type { Bytes } from '../../layout/bytes.js';
+import { Closing, type DriverClient } from '../../protocol/driver.js';
+import type { StageSlot } from '../../store/keyspace.js';
+
+/** A storage command whose value is being received straight into a staged item. */
+export class LargeValue {
+  readonly slot: StageSlot;
+  /** A copy of the command line with its LF; the input it came in is gone by the time the value is complete. */
+  readonly line: Bytes;
+  readonly valueBytes: number;
+  /** The slot holds the item. */
+  isParked = true;
+  /** All of the value is there; the CR LF after it is next in the input. */
+  isComplete = false;
+
+  constructor(slot: StageSlot, line: Bytes, valueBytes: number) {
+    this.slot = slot;
+    this.line = line;
+    this.valueBytes = valueBytes;
+  }
+}
+
+export class MemcachedClient implements DriverClient {
+  readonly id: number;
+  readonly conn: number;
+  readonly address: string;
+  again = false;
+  suspended = false;
+  closing = Closing.NO;
+  intoArena = 0;
+  intoOffset = 0;
+  intoLength = 0;
+
+  isAuthenticated: boolean;
+  /** Bytes still to be thrown away: the data block of a storage command that was refused. */
+  swallowBytes = 0;
+  /** Bytes at the start of the held input that are known to hold no LF. */
+  scannedBytes = 0;
+  large: LargeValue | null = null;
+  commands = 0;
+  lastCommand = 0;
+
+  constructor(id: number, conn: number, address: string, isAuthenticated: boolean) {
+    this.id = id;
+    this.conn = conn;
+    this.address = address;
+    this.isAuthenticated = isAuthenticated;
+  }
+}

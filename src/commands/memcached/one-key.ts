@@ -1,0 +1,63 @@
+/**
+ * delete and touch.
+ *
+ *   delete key [0] [noreply]        touch key exptime [noreply]
+ */
+import { Counter } from '../../layout/counters.js';
+import { ItemType } from '../../layout/item.js';
+import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
+import { Replies } from '../../protocol/memcached/replies.js';
+import type { MemcachedContext } from './context.js';
+
+export function deleteKey(context: MemcachedContext): void {
+  const { keyspace, counters } = context;
+  if (!hasValidDeleteArguments(context)) return context.answer(Replies.BAD_DELETE);
+  if (!context.takeKey(1)) return context.answer(Replies.BAD_FORMAT);
+  const h = context.hashKey();
+  context.lock(h);
+  if (!context.findKey(h)) {
+    context.unlock(h);
+    counters[Counter.deleteMisses]++;
+    return context.answer(Replies.NOT_FOUND);
+  }
+  if (keyspace.type !== ItemType.STRING) {
+    context.unlock(h);
+    return context.answer(Replies.WRONG_TYPE);
+  }
+  keyspace.remove();
+  context.unlock(h);
+  counters[Counter.deleteHits]++;
+  context.answer(Replies.DELETED);
+}
+
+/** Old clients send a delay, which must be 0. */
+function hasValidDeleteArguments(context: MemcachedContext): boolean {
+  const count = context.tokenCount;
+  if (count === 2) return true;
+  const isZero = context.tokenLength(2) === 1 && context.input.u8[context.tokenOffset(2)] === 0x30;
+  return count === 3 ? isZero || context.hasNoreply : isZero && context.hasNoreply;
+}
+
+export function touch(context: MemcachedContext): void {
+  const { keyspace, counters } = context;
+  if (!context.takeKey(1)) return context.answer(Replies.BAD_FORMAT);
+  const seconds = context.tokenInt32(2);
+  if (seconds === INVALID_INT32) return context.answer(Replies.BAD_EXPTIME);
+  counters[Counter.cmdTouch]++;
+  const h = context.hashKey();
+  context.lock(h);
+  if (!context.findKey(h)) {
+    context.unlock(h);
+    counters[Counter.touchMisses]++;
+    return context.answer(Replies.NOT_FOUND);
+  }
+  if (keyspace.type !== ItemType.STRING) {
+    context.unlock(h);
+    return context.answer(Replies.WRONG_TYPE);
+  }
+  keyspace.access();
+  keyspace.setExpiry(context.expiryMs(seconds));
+  context.unlock(h);
+  counters[Counter.touchHits]++;
+  context.answer(Replies.TOUCHED);
+}

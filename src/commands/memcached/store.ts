@@ -1,0 +1,211 @@
+/**
+ * Storing a value: what set, add, replace, append, prepend, cas and ms have in common.
+ *
+ * The value is staged and filled before the key's lock is taken; under the lock stand only the look-up, the decision and
+ * the commit. append and prepend alone must build their value under the lock, from what they find there.
+ */
+import { Counter } from '../../layout/counters.js';
+import { Encoding, ItemType } from '../../layout/item.js';
+import { copyBytes } from '../../native/copy.js';
+import { Request } from '../../protocol/memcached/request.js';
+import { DB, type MemcachedContext } from './context.js';
+
+export const enum StoreMode {
+  INVALID = -1,
+  SET = 0,
+  ADD = 1,
+  REPLACE = 2,
+  CAS = 3,
+  // From here on the new value contains the old one.
+  APPEND = 4,
+  PREPEND = 5,
+}
+
+export const enum StoreResult {
+  STORED = 0,
+  NOT_STORED = 1,
+  EXISTS = 2,
+  NOT_FOUND = 3,
+  TOO_LARGE = 4,
+  NO_MEMORY = 5,
+  WRONG_TYPE = 6,
+}
+
+/** One storage request; one object, reused. */
+export class StoreRequest {
+  mode: StoreMode = StoreMode.SET;
+  clientFlags = 0;
+  expiryMs = 0;
+  /** Version that the stored item must have; 0 = whatever. */
+  compareCas = 0;
+  /** Version that the new item gets; 0 = the next. */
+  newCas = 0;
+  /** A lower compareCas stores too, but marks the item stale. */
+  allowsStale = false;
+  /** append and prepend store on a miss, with this expiry. */
+  vivifies = false;
+  /** Asks for `version` after storing. */
+  wantsVersion = false;
+
+  /** Results: the new item's version (if wanted) and size of value. */
+  version = 0;
+  valueBytes = 0;
+
+  reset(mode: StoreMode): void {
+    this.mode = mode;
+    this.clientFlags = 0;
+    this.expiryMs = 0;
+    this.compareCas = 0;
+    this.newCas = 0;
+    this.allowsStale = false;
+    this.vivifies = false;
+    this.wantsVersion = false;
+    this.version = 0;
+  }
+}
+
+export function isAppending(mode: StoreMode): boolean {
+  return mode >= StoreMode.APPEND;
+}
+
+/** Item overhead that memcached's item-size-max counts too: header, suffix and CR LF, roughly. */
+const ITEM_OVERHEAD_BYTES = 64;
+
+/** True when a value of so many bytes may be stored under a key of so many. */
+export function fitsItemSize(context: MemcachedContext, keyBytes: number, valueBytes: number): boolean {
+  return keyBytes + valueBytes + ITEM_OVERHEAD_BYTES <= context.settings.itemSizeMax;
+}
+
+/** Stores the value of the current request under the current key. */
+export function store(context: MemcachedContext, request: StoreRequest): StoreResult {
+  const { keyspace } = context;
+  const valueBytes = context.word(Request.valueLength);
+  request.valueBytes = valueBytes;
+  context.counters[Counter.cmdSet]++;
+  const h = context.hashKey();
+  let isStaged = false;
+  if (context.isValueStaged) {
+    const large = context.client.large!;
+    keyspace.unparkStaged(large.slot, DB);
+    large.isParked = false;
+    isStaged = true;
+  } else if (!isAppending(request.mode)) {
+    if (!stageValue(context, h, valueBytes)) return giveUp(context, h, request.mode);
+    isStaged = true;
+  }
+  context.lock(h);
+  let result: StoreResult;
+  if (!context.findKey(h)) result = storeNew(context, request, h);
+  else if (keyspace.type !== ItemType.STRING) result = StoreResult.WRONG_TYPE;
+  else result = storeOver(context, request, h);
+  if (result === StoreResult.STORED) {
+    isStaged = false;
+    // A commit leaves the cursor on the new item, which is in a page that can be changed.
+    if (request.newCas > 0) keyspace.setVersion(request.newCas);
+    if (request.wantsVersion) request.version = keyspace.version;
+  }
+  context.unlock(h);
+  if (isStaged) keyspace.dropStaged();
+  return result;
+}
+
+/** Stages an item for the current key and copies the request's value into it. */
+function stageValue(context: MemcachedContext, h: number, valueBytes: number): boolean {
+  const { keyspace } = context;
+  if (!context.stageKey(h, valueBytes)) return false;
+  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.word(Request.valueOffset), valueBytes);
+  return true;
+}
+
+/** Out of memory. A set that fails must not leave the old value behind: the client believes it replaced. */
+function giveUp(context: MemcachedContext, h: number, mode: StoreMode): StoreResult {
+  context.counters[Counter.storeNoMemory]++;
+  if (mode === StoreMode.SET) dropOld(context, h);
+  return StoreResult.NO_MEMORY;
+}
+
+/** Removes the string under the current key, if there is one. */
+export function dropOld(context: MemcachedContext, h: number): void {
+  const { keyspace } = context;
+  context.lock(h);
+  if (context.findKey(h) && keyspace.type === ItemType.STRING) keyspace.remove();
+  context.unlock(h);
+}
+
+function storeNew(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
+  const { counters } = context;
+  switch (request.mode) {
+    case StoreMode.CAS:
+      counters[Counter.casMisses]++;
+      return StoreResult.NOT_FOUND;
+    case StoreMode.REPLACE:
+      return StoreResult.NOT_STORED;
+    case StoreMode.APPEND:
+    case StoreMode.PREPEND:
+      if (!request.vivifies) return StoreResult.NOT_STORED;
+      if (!context.isValueStaged && !stageValue(context, h, request.valueBytes)) {
+        counters[Counter.storeNoMemory]++;
+        return StoreResult.NO_MEMORY;
+      }
+  }
+  return commit(context, 0, request.clientFlags, request.expiryMs);
+}
+
+/** The cursor is on the string that the key holds. */
+function storeOver(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
+  const { keyspace, counters } = context;
+  const isSame = request.compareCas === keyspace.version;
+  switch (request.mode) {
+    case StoreMode.ADD:
+      keyspace.access();
+      return StoreResult.NOT_STORED;
+    case StoreMode.CAS:
+      if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < keyspace.version) {
+        counters[Counter.casHits]++;
+        return storeStale(context, request);
+      }
+      counters[isSame ? Counter.casHits : Counter.casBadval]++;
+      if (!isSame) return StoreResult.EXISTS;
+      break;
+    case StoreMode.APPEND:
+    case StoreMode.PREPEND:
+      if (request.compareCas > 0 && !isSame) return StoreResult.EXISTS;
+      return storeJoined(context, request, h);
+  }
+  return commit(context, 0, request.clientFlags, request.expiryMs);
+}
+
+/** The client's version is old: its value is kept, but marked stale, with the expiry and the won token of the item it replaces. */
+function storeStale(context: MemcachedContext, request: StoreRequest): StoreResult {
+  const { keyspace } = context;
+  const state = Encoding.STALE | (keyspace.stateFlags & Encoding.WIN_SENT);
+  return commit(context, state, request.clientFlags, keyspace.expiryMs);
+}
+
+/** Old and new value together, in a new item with the old one's flags and expiry. */
+function storeJoined(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
+  const { keyspace } = context;
+  const oldBytes = keyspace.valueLength;
+  const newBytes = request.valueBytes;
+  const { clientFlags, expiryMs } = keyspace;
+  if (!fitsItemSize(context, context.keyLength, oldBytes + newBytes)) return StoreResult.NOT_STORED;
+  if (!context.stageKey(h, oldBytes + newBytes)) {
+    context.counters[Counter.storeNoMemory]++;
+    return StoreResult.NO_MEMORY;
+  }
+  // Staging moves the cursor, but takes no item that was found a moment ago.
+  if (!context.findKey(h)) throw new Error('an item under its lock is gone after staging');
+  const { staged, stagedOffset } = keyspace;
+  const oldAt = request.mode === StoreMode.APPEND ? stagedOffset : stagedOffset + newBytes;
+  const newAt = request.mode === StoreMode.APPEND ? stagedOffset + oldBytes : stagedOffset;
+  copyBytes(staged, oldAt, keyspace.value, keyspace.valueOffset, oldBytes);
+  copyBytes(staged, newAt, context.input, context.word(Request.valueOffset), newBytes);
+  request.valueBytes = oldBytes + newBytes;
+  return commit(context, 0, clientFlags, expiryMs);
+}
+
+function commit(context: MemcachedContext, encoding: number, clientFlags: number, expiryMs: number): StoreResult {
+  if (context.keyspace.commit(ItemType.STRING, encoding, clientFlags, expiryMs)) return StoreResult.STORED;
+  context.counters[Counter.storeNoMemory]++;
+  return StoreResult.NO_MEMORY;
+}
