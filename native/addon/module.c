@@ -110,8 +110,10 @@ static void at_environment_end(void *data) {
   for (uint32_t i = 0; i < self->exit_fd_count; i++) close(self->exit_fds[i]);
   for (uint32_t i = 0; i < self->event_count; i++) event_close(self->events[i]);
   for (int32_t i = 0; i < self->hold_capacity; i++) {
+    forget_buffer(self, &self->holds[i]);
     for (; self->holds[i].references > 0; self->holds[i].references--) arena_drop(i);
   }
+  if (self->control_buffer != NULL) napi_delete_reference(self->env, self->control_buffer);
   free(self->exit_fds);
   free(self->events);
   free(self->holds);
