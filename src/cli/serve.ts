@@ -4,10 +4,10 @@
  * Invariant: the ready lines appear only after startServer has resolved, which it does when every listener answers; the
  * process ends with 0 after a clean stop.
  */
-import { ConfigError, type Loaded, loadSettings, type Settings } from '../config/index.js';
+import { ConfigError, type Loaded, loadSettings } from '../config/index.js';
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from './exit.js';
 import { serveHelp } from './help.js';
-import { type Addresses, readyLines } from './ready.js';
+import { readyLines } from './ready.js';
 import { describeStartupError } from './startup-errors.js';
 import { version } from './version.js';
 
@@ -51,7 +51,8 @@ async function runServer({ settings }: Loaded): Promise<number> {
   process.on('SIGTERM', onSignal);
 
   try {
-    const { startServer } = await loadServer();
+    // Loaded here: --help and wrong options must not need the native addon.
+    const { startServer } = await import('../server/main.js');
     const server = await startServer(settings);
     const stopped = new Promise<void>((resolve, reject) => {
       stop = () => server.close().then(resolve, reject);
@@ -70,20 +71,4 @@ async function runServer({ settings }: Loaded): Promise<number> {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
   }
-}
-
-interface RunningServer {
-  readonly addresses: Addresses;
-  close(): Promise<void>;
-  readonly done: Promise<void>;
-}
-
-interface ServerModule {
-  startServer(settings: Settings): Promise<RunningServer>;
-}
-
-/** Loaded late: --help and wrong options must not need the native addon. */
-async function loadServer(): Promise<ServerModule> {
-  const location = new URL('../server/main.js', import.meta.url);
-  return (await import(location.href)) as ServerModule;
 }

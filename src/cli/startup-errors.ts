@@ -45,7 +45,8 @@ function advice(code: string, settings: Settings): string | undefined {
       return 'the file system is read-only: choose another --pool.';
     case 'ENOENT':
     case 'ENOTDIR':
-      return `there is no such folder: make it, or choose another --pool (now ${settings.pool}) or --unix path.`;
+    case 'EEXIST':
+      return `a folder is needed there: make it, or choose another --pool (now ${settings.pool}) or --unix path.`;
     case 'EMFILE':
     case 'ENFILE':
       return 'too many open files: raise the limit (ulimit -n) or lower --maxclients.';

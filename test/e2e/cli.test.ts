@@ -1,31 +1,6 @@
 /** The command as a user meets it: a process of its own, its exit codes and what it prints. Needs the build. */
-import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-
-const COMMAND = fileURLToPath(new URL('../../bin/entresol.js', import.meta.url));
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function entresol(args: readonly string[], nodeArgs: readonly string[] = []): Promise<Outcome> {
-  const child = spawn(process.execPath, [...nodeArgs, COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let out = '';
-  let err = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text;
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, out, err }));
-  });
-}
+import { entresol } from './command.js';
 
 /** Runs before the command: the process believes to be elsewhere. */
 function pretend(property: string, value: string): string[] {
