@@ -28,6 +28,7 @@ export interface LoopStore {
   /** The bytes of a region send have left. */
   unpin(token: number): void;
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
+  setMaxMemory(bytes: number): void;
 }
 
 export interface LoopParts {
@@ -86,7 +87,7 @@ export class Loop implements ControlHost {
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
-    this.#applyLimits();
+    this.#applySettings();
   }
 
   /** Runs until stop() and the last connection's end. */
@@ -288,15 +289,16 @@ export class Loop implements ControlHost {
   // ---- limits
 
   settingsChanged(): void {
-    this.#applyLimits();
+    this.#applySettings();
     for (let conn = 0; conn < this.connections.clients.length; conn++) {
       if (this.connections.clients[conn] !== null) this.#limit(conn);
     }
-    this.#store.setPolicy(this.control.settings.maxmemoryPolicy);
   }
 
-  #applyLimits(): void {
+  #applySettings(): void {
     const { settings } = this.control;
+    this.#store.setPolicy(settings.maxmemoryPolicy);
+    this.#store.setMaxMemory(settings.maxmemory);
     // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
     // limit stops a flood below it, at little cost.
     const ceiling = settings.maxclients + FLOOD_MARGIN;

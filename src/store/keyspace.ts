@@ -295,6 +295,12 @@ export class Keyspace extends Staging {
     Atomics.store(this.ctl, Super.POLICY_WORD, POLICY_NAMES.indexOf(policy));
   }
 
+  /** maxmemory in bytes of both tiers, whole pages; 0 = what the tiers hold. For all participants at once. */
+  setMaxMemory(bytes: number): void {
+    const pages = bytes === 0 ? 0 : Math.max(1, Math.floor(bytes / Page.BYTES));
+    Atomics.store(this.ctl, Super.MAX_DATA_PAGES_WORD, pages);
+  }
+
   /** Rolls a dead participant's changes back and releases its locks (see repair). */
   restoreDead(dead: number): void {
     restoreParticipant(this.memory, dead);

@@ -37,6 +37,7 @@ class CountingStore implements LoopStore {
     this.unpinned.push(token);
   }
   setPolicy(): void {}
+  setMaxMemory(): void {}
 }
 
 /** One command a line: '= text' echoes, 'into N' receives N bytes and echoes their sum, 'region', 'ask', 'bye', 'abort'. */
