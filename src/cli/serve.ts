@@ -33,7 +33,7 @@ function onOutputError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 }
 
-async function runServer({ settings }: Loaded): Promise<number> {
+async function runServer({ settings, configPath }: Loaded): Promise<number> {
   // A signal during start-up counts too: stop as soon as there is something to stop.
   let stop: (() => void) | undefined;
   let isStopping = false;
@@ -53,7 +53,7 @@ async function runServer({ settings }: Loaded): Promise<number> {
   try {
     // Loaded here: --help and wrong options must not need the native addon.
     const { startServer } = await import('../server/main.js');
-    const server = await startServer(settings);
+    const server = await startServer(settings, configPath);
     const stopped = new Promise<void>((resolve, reject) => {
       stop = () => server.close().then(resolve, reject);
     });

@@ -22,7 +22,8 @@ export interface RunningServer {
   killWorker(index: number): Promise<void>;
 }
 
-export async function startServer(settings: Settings): Promise<RunningServer> {
+/** `configPath`: the file that CONFIG REWRITE writes to. */
+export async function startServer(settings: Settings, configPath?: string): Promise<RunningServer> {
   const problems = protectionProblems(settings);
   if (problems.length > 0) throw new ConfigError(problems);
   const store = openStore({
@@ -33,7 +34,7 @@ export async function startServer(settings: Settings): Promise<RunningServer> {
     shards: settings.shards,
     hugePages: settings.hugepages !== 'no',
   });
-  const supervisor = new Supervisor(settings, store, logFor(settings));
+  const supervisor = new Supervisor(settings, store, logFor(settings), configPath);
   await supervisor.start();
   return {
     addresses: supervisor.addresses,

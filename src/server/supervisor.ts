@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
-import { configSet, type Settings } from '../config/index.js';
+import { configSet, rewriteConfigFile, type Settings } from '../config/index.js';
 import { Counter, CounterRow, createCounterBaseline, createCounterBlock, SharedWord } from '../layout/counters.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
@@ -41,16 +41,18 @@ export class Supervisor {
 
   readonly #store: StoreHandle;
   readonly #log: Log;
+  readonly #configPath: string | undefined;
   readonly #workers: WorkerThread[] = [];
   readonly #rollCall = new RollCall();
   #closing: Promise<void> | null = null;
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
-  constructor(settings: Settings, store: StoreHandle, log: Log) {
+  constructor(settings: Settings, store: StoreHandle, log: Log, configPath?: string) {
     this.settings = settings;
     this.#store = store;
     this.#log = log;
+    this.#configPath = configPath;
     this.counterBlock = createCounterBlock(settings.workers);
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
@@ -189,11 +191,24 @@ export class Supervisor {
         this.#configSet(question as MainTopics['configSet'][0], (answer) => this.#reply(from, askId, answer));
         return;
       case 'configRewrite':
-        this.#reply(from, askId, 'ERR The server is running without a config file');
+        this.#reply(from, askId, this.#configRewrite());
         return;
       case 'shutdown':
         this.#shutdown(question as MainTopics['shutdown'][0], (answer) => this.#reply(from, askId, answer));
         return;
+    }
+  }
+
+  /** The error, or null when the file is written. */
+  #configRewrite(): string | null {
+    if (this.#configPath === undefined) return 'ERR The server is running without a config file';
+    try {
+      rewriteConfigFile(this.#configPath, this.settings);
+      return null;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log('warning', `CONFIG REWRITE of ${this.#configPath} failed: ${reason}`);
+      return `ERR Rewriting config file: ${reason}`;
     }
   }
 

@@ -44,12 +44,17 @@ describe('a server that runs', () => {
   it('says what listens when it does, and what to try', async () => {
     const server = await startTestServer();
     expect(server.output()).toContain(`Redis      127.0.0.1:${server.redisPort}\n`);
+    expect(server.output()).toContain(`memcached  127.0.0.1:${server.memcachedPort}\n`);
     expect(server.output()).toContain(`redis-cli -p ${server.redisPort} SET greeting hello`);
     const redis = await RawClient.connect(server.redisPort);
     await redis.ask('SET greeting hello\r\n', '+OK\r\n');
+    const memcached = await RawClient.connect(server.memcachedPort);
+    await memcached.ask('get greeting\r\n', 'VALUE greeting 0 5\r\nhello\r\nEND\r\n');
     redis.destroy();
+    memcached.destroy();
     await server.stop();
     expect(await isRefused(server.redisPort)).toBe(true);
+    expect(await isRefused(server.memcachedPort)).toBe(true);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s, with clients connected', async (signal) => {
@@ -95,6 +100,9 @@ describe('a server that runs', () => {
     await client.ask('CONFIG GET hz\r\n', '*2\r\n$2\r\nhz\r\n$2\r\n20\r\n');
     await client.ask('CONFIG GET maxclients\r\n', '*2\r\n$10\r\nmaxclients\r\n$2\r\n23\r\n');
     await client.ask('CONFIG GET timeout\r\n', '*2\r\n$7\r\ntimeout\r\n$2\r\n24\r\n');
+    await client.ask('CONFIG SET hz 30\r\n', '+OK\r\n');
+    await client.ask('CONFIG REWRITE\r\n', '+OK\r\n');
+    expect(readFileSync(config, 'utf8')).toMatch(/^hz = 30\nmaxclients = 23\ntimeout = 24\n/);
     client.destroy();
     await server.stop();
   });
@@ -135,6 +143,16 @@ describe('a start that fails', () => {
     } finally {
       other.close();
     }
+  });
+
+  it('does not share its ports with another Entresol', async () => {
+    const first = await startTestServer();
+    const ports = ['--port', String(first.redisPort), '--memcached-port', String(first.memcachedPort)];
+    expect(await failed(['--pool', pool, ...ports])).toContain('another program listens there already');
+    const client = await RawClient.connect(first.redisPort);
+    await client.ask('PING\r\n', '+PONG\r\n');
+    client.destroy();
+    await first.stop();
   });
 
   it('leaves a file alone that is no pool', async () => {
