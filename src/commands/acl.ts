@@ -31,7 +31,7 @@ function list(context: Context): void {
 
 function getUser(context: Context): void {
   const { reply } = context;
-  if (context.argString(2) !== 'default') return reply.nilArray();
+  if (context.argString(2) !== 'default') return reply.nil();
   reply.map(6);
   reply.bulkString('flags');
   const flags = context.environment.settings.requirepass === '' ? ['on', 'nopass'] : ['on'];

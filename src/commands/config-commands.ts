@@ -4,7 +4,7 @@
 import { configGet } from '../config/index.js';
 import { blockArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
-import { wrongArity } from './errors.js';
+import { SYNTAX } from './errors.js';
 import { helpCommand } from './help.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
@@ -22,7 +22,7 @@ function get(context: Context): void {
 
 function set(context: Context): void {
   const { reply } = context;
-  if (context.argc % 2 !== 0) return reply.error(wrongArity('config|set'));
+  if (context.argc % 2 !== 0) return reply.error(SYNTAX);
   const pairs: [string, string][] = [];
   for (let i = 2; i < context.argc; i += 2) pairs.push([context.argUtf8(i), context.argUtf8(i + 1)]);
   context.askMain('configSet', pairs, (error) => finish(context, error));

@@ -39,6 +39,9 @@ export class Executor {
   readonly table: CommandTable;
   readonly environment: Environment;
 
+  /** Times every call, not only what may be slow: the driver sets it when SLOWLOG asks for less than a millisecond. */
+  timesAll = false;
+
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
   private readonly stats: Float64Array;
@@ -62,8 +65,7 @@ export class Executor {
     const context = this.context;
     const command = this.table.find(context.input, context.argOffset(0), context.argLength(0));
     if (command === null || !command.container || context.argc < 2) return command;
-    const sub = this.table.findSubcommand(command, context.input, context.argOffset(1), context.argLength(1));
-    return sub ?? (command.run === null ? null : command);
+    return this.table.findSubcommand(command, context.input, context.argOffset(1), context.argLength(1));
   }
 
   /**
@@ -208,7 +210,7 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
-    const timed = command.timed || ++this.tick % SAMPLE === 0;
+    const timed = command.timed || this.timesAll || ++this.tick % SAMPLE === 0;
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
@@ -228,7 +230,7 @@ export class Executor {
 
   private time(command: Command, elapsedMs: number): void {
     const microseconds = elapsedMs * 1000;
-    const weight = command.timed ? 1 : SAMPLE;
+    const weight = command.timed || this.timesAll ? 1 : SAMPLE;
     this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
     const control = this.environment.control;
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;

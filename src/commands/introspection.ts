@@ -30,7 +30,7 @@ function info(context: Context): void {
   reply.array(context.argc - 2);
   for (let i = 2; i < context.argc; i++) {
     const command = context.executor.table.findByName(context.argString(i));
-    if (command === null) reply.nilArray();
+    if (command === null) reply.nil();
     else replyCommandInfo(reply, command);
   }
 }
@@ -92,12 +92,13 @@ function keysOf(context: Context, withFlags: boolean): void {
     if (command.has(Flag.NO_MANDATORY_KEYS)) return reply.array(0);
     return reply.error('ERR Invalid arguments specified for command');
   }
+  const variable = command.spec.variableUse?.(context);
   reply.array(found);
   for (let k = 0; k < found; k++) {
     const argument = context.keyArguments[k];
     if (withFlags) reply.array(2);
     reply.bulk(context.input, context.argOffset(argument), context.argLength(argument));
-    if (withFlags) replyKeyUses(reply, context.keyUses[k]);
+    if (withFlags) replyKeyUses(reply, variable ?? context.keyUses[k]);
   }
 }
 

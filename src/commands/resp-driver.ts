@@ -20,6 +20,8 @@ import { type Executor, MAX_KEY_BYTES } from './executor.js';
 import { LargeValues } from './large-values.js';
 import { Flag } from './spec.js';
 
+/** Below this threshold SLOWLOG means O(1) commands, too. */
+const SLOW_FAST_MICROSECONDS = 1000;
 /** Fewer requests than this are not worth two passes over their keys. */
 const PREFETCH_MIN = 4;
 
@@ -125,7 +127,10 @@ export class RespDriver implements Driver<Client> {
   private requests(client: Client, input: Bytes, offset: number, end: number): number {
     const parser = this.parser;
     const output = this.reply.output;
-    parser.maxBulkBytes = this.environment.settings.protoMaxBulkLen;
+    const { settings } = this.environment;
+    parser.maxBulkBytes = settings.protoMaxBulkLen;
+    this.executor.timesAll =
+      settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
     const repliesStart = output.totalBytes;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;

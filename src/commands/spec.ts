@@ -151,6 +151,9 @@ export interface CommandSpec {
   /** Keys that no KeySpec can say (SORT ... STORE): calls `add` with each key's argument index. Replaces `keys` in extraction. */
   readonly findKeys?: (context: Context, add: (argument: number, use: number) => void) => void;
 
+  /** For KeyUse.VARIABLE_FLAGS: what this very request does to its keys (SET with and without GET). */
+  readonly variableUse?: (context: Context) => number;
+
   readonly since: string;
   readonly group: CommandGroup;
   readonly summary: string;

@@ -154,6 +154,12 @@ export const strings: readonly CommandSpec[] = [
         { optional: true },
       ),
     ],
+    variableUse: (context) => {
+      for (let i = 3; i < context.argc; i++) {
+        if (context.argIs(i, 'GET')) return KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE;
+      }
+      return KeyUse.OW | KeyUse.UPDATE;
+    },
     largeArgument: 2,
     timed: false,
     stage: stageSet,
