@@ -1,0 +1,92 @@
+/** Starting and stopping the real command: ready line, ports, signals, SHUTDOWN. */
+import { rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { freePorts } from '../helpers/ports.js';
+import { RawClient } from '../helpers/raw-client.js';
+import { startTestServer } from '../helpers/server.js';
+
+test('both ports answer as soon as the ready line is there, and a stop frees them', async () => {
+  const first = await startTestServer();
+  const redis = await RawClient.connect(first.redisPort);
+  await redis.ask('PING\r\n', '+PONG\r\n');
+  const memcached = await RawClient.connect(first.memcachedPort);
+  memcached.write('version\r\n');
+  expect(await memcached.line()).toMatch(/^VERSION /);
+
+  await first.stop();
+  await redis.closed();
+  await memcached.closed();
+
+  const second = await startTestServer({ redisPort: first.redisPort, memcachedPort: first.memcachedPort });
+  const again = await RawClient.connect(second.redisPort);
+  await again.ask('PING\r\n', '+PONG\r\n');
+  again.destroy();
+  await second.stop();
+});
+
+test('a port in use is an error that names it and says what to do', async () => {
+  const [port] = await freePorts(1);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+  await expect(startTestServer({ redisPort: port })).rejects.toThrow(
+    new RegExp(`ended with 1; it printed:[\\s\\S]*EADDRINUSE[\\s\\S]*${port}[\\s\\S]*--port`),
+  );
+  await new Promise((resolve) => other.close(resolve));
+});
+
+test('a second server on the ports of a first one is refused, not given half of the connections', async () => {
+  const first = await startTestServer();
+  await expect(startTestServer({ redisPort: first.redisPort })).rejects.toThrow(/EADDRINUSE/);
+  await expect(startTestServer({ memcachedPort: first.memcachedPort })).rejects.toThrow(/EADDRINUSE/);
+  const client = await RawClient.connect(first.redisPort);
+  await client.ask('PING\r\n', '+PONG\r\n');
+  client.destroy();
+  await first.stop();
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s ends with code 0 and sends the replies under way', async (signal) => {
+  const server = await startTestServer({ workers: 2 });
+  const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.connect(server.redisPort)));
+  await Promise.all(clients.map((client) => client.ask('SET k v\r\nGET k\r\n', '+OK\r\n$1\r\nv\r\n')));
+  process.kill(server.pid, signal);
+  expect(await server.ended).toBe(0);
+  await Promise.all(clients.map((client) => client.closed()));
+  await server.stop();
+});
+
+test('SHUTDOWN NOSAVE ends the process', async () => {
+  const server = await startTestServer();
+  const client = await RawClient.connect(server.redisPort);
+  client.write('SHUTDOWN NOSAVE\r\n');
+  expect(await server.ended).toBe(0);
+  await client.closed();
+  await server.stop();
+});
+
+test('a unix socket serves, is private, replaces a stale file and is removed at the end', async () => {
+  const path = join(tmpdir(), `entresol-test-${process.pid}.sock`);
+  const dead = await startTestServer({ args: [`--unix=${path}`], workers: 2 });
+  await dead.kill();
+  const server = await startTestServer({ args: [`--unix=${path}`], workers: 2 });
+  expect((await stat(path)).mode & 0o777).toBe(0o700);
+  const client = await RawClient.connect(path);
+  await client.ask('PING\r\n', '+PONG\r\n');
+  client.destroy();
+  await server.stop();
+  await expect(stat(path)).rejects.toThrow(/ENOENT/);
+  await rm(path, { force: true });
+});
+
+test('other machines are not served without a password, and the message says how', async () => {
+  await expect(startTestServer({ args: ['--bind=0.0.0.0'] })).rejects.toThrow(
+    /protected mode[\s\S]*--protected-mode no/,
+  );
+  const server = await startTestServer({ args: ['--bind=0.0.0.0', '--protected-mode=no'] });
+  const client = await RawClient.connect(server.redisPort);
+  await client.ask('PING\r\n', '+PONG\r\n');
+  client.destroy();
+  await server.stop();
+});

@@ -1,0 +1,99 @@
+/** Several workers: one port, one store, and what happens when one of them dies. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Counter } from '../../src/layout/counters.js';
+import { type InProcessServer, startInProcess } from '../helpers/in-process.js';
+import { RawClient } from '../helpers/raw-client.js';
+
+let running: InProcessServer;
+
+beforeAll(async () => {
+  running = await startInProcess({ workers: 2 });
+});
+
+afterAll(async () => {
+  await running.stop();
+});
+
+const opened: RawClient[] = [];
+
+afterEach(async () => {
+  for (const client of opened.splice(0)) client.destroy();
+  const { counters } = running.server;
+  while (counters.total(Counter.connections) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
+async function connectMany(count: number, port: number): Promise<RawClient[]> {
+  const clients = await Promise.all(Array.from({ length: count }, () => RawClient.connect(port)));
+  opened.push(...clients);
+  return clients;
+}
+
+test('two workers share one port and one store', async () => {
+  const clients = await connectMany(40, running.redisPort);
+  await clients[0].ask('SET shared value\r\n', '+OK\r\n');
+  for (const client of clients) await client.ask('GET shared\r\n', '$5\r\nvalue\r\n');
+  const memcached = await connectMany(10, running.memcachedPort);
+  for (const client of memcached) await client.ask('get shared\r\n', 'VALUE shared 0 5\r\nvalue\r\nEND\r\n');
+
+  const { counters } = running.server;
+  expect(counters.total(Counter.connections)).toBe(50);
+  expect(counters.ofWorker(0, Counter.connections)).toBeGreaterThan(0);
+  expect(counters.ofWorker(1, Counter.connections)).toBeGreaterThan(0);
+});
+
+test('CLIENT LIST shows the clients of all workers, CLIENT KILL reaches them', async () => {
+  const clients = await connectMany(20, running.redisPort);
+  for (const [i, client] of clients.entries()) await client.ask(`CLIENT SETNAME many-${i}\r\n`, '+OK\r\n');
+  const [asker] = clients;
+  asker.write('CLIENT LIST\r\n');
+  const header = await asker.line();
+  const list = (await asker.read(Number(header.slice(1)) + 2)).toString();
+  for (let i = 0; i < clients.length; i++) expect(list).toContain(`name=many-${i} `);
+
+  const rows = list.split('\n').filter((row) => row.includes('name=many-'));
+  const ids = rows.map((row) => /\bid=(\d+)/.exec(row)![1]);
+  expect(new Set(ids).size).toBe(20);
+  const others = rows.filter((row) => !row.includes('name=many-0 ')).map((row) => /\bid=(\d+)/.exec(row)![1]);
+  for (const id of others) await asker.ask(`CLIENT KILL ID ${id}\r\n`, ':1\r\n');
+  await Promise.all(clients.slice(1).map((client) => client.closed()));
+});
+
+test('CONFIG SET reaches every worker before it answers', async () => {
+  const clients = await connectMany(20, running.redisPort);
+  await clients[0].ask('CONFIG SET slowlog-max-len 77\r\n', '+OK\r\n');
+  for (const client of clients) {
+    await client.ask('CONFIG GET slowlog-max-len\r\n', '*2\r\n$15\r\nslowlog-max-len\r\n$2\r\n77\r\n');
+  }
+});
+
+test('CLIENT PAUSE holds the clients of all workers', async () => {
+  const clients = await connectMany(12, running.redisPort);
+  for (const client of clients) await client.ask('PING\r\n', '+PONG\r\n');
+  const started = performance.now();
+  await clients[0].ask('CLIENT PAUSE 300\r\n', '+OK\r\n');
+  await Promise.all(clients.map((client) => client.ask('PING\r\n', '+PONG\r\n')));
+  expect(performance.now() - started).toBeGreaterThan(250);
+});
+
+test('a worker that dies is replaced; the other one and the data stay', async () => {
+  const clients = await connectMany(30, running.redisPort);
+  for (const [i, client] of clients.entries()) await client.ask(`SET crash-${i} ${i % 10}\r\n`, '+OK\r\n');
+  const { counters } = running.server;
+  await running.server.killWorker(0);
+  const deadline = performance.now() + 10_000;
+  while (counters.ofWorker(0, Counter.connections) === 0 && performance.now() < deadline) {
+    await connectMany(1, running.redisPort);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(counters.ofWorker(0, Counter.connections)).toBeGreaterThan(0);
+
+  const survivors = clients.filter((client) => !client.isClosed);
+  expect(survivors.length).toBeGreaterThan(0);
+  expect(survivors.length).toBeLessThan(clients.length);
+  for (const client of survivors) await client.ask('PING\r\n', '+PONG\r\n');
+
+  const fresh = await connectMany(30, running.redisPort);
+  for (const [i, client] of fresh.entries()) await client.ask(`GET crash-${i}\r\n`, `$1\r\n${i % 10}\r\n`);
+  const living = opened.filter((client) => !client.isClosed);
+  expect(counters.total(Counter.connections)).toBe(living.length);
+});
