@@ -151,6 +151,11 @@ export class Context {
     if (!this.client.noTouch) this.keyspace.access();
   }
 
+  /** A command looked at its key without using the value (EXISTS, TTL): statistics only. */
+  seen(): void {
+    this.environment.counters.values[Counter.hits]++;
+  }
+
   /** A reading command did not find its key. */
   miss(): void {
     this.environment.counters.values[Counter.misses]++;
@@ -178,16 +183,21 @@ export class Context {
 
   /** Replies the found item's value: copied when small, sent from where it lies when large. */
   replyValue(): void {
+    this.replyValueRange(0, this.keyspace.valueLength);
+  }
+
+  /** The same for a part of it. */
+  replyValueRange(start: number, length: number): void {
     const keyspace = this.keyspace;
-    const length = keyspace.valueLength;
+    const offset = keyspace.valueOffset + start;
     if (length > INLINE_VALUE_BYTES) {
       const token = keyspace.pin();
       if (token > 0) {
-        if (!this.reply.bulkRegion(keyspace.value, keyspace.valueOffset, length, token)) keyspace.unpin(token);
+        if (!this.reply.bulkRegion(keyspace.value, offset, length, token)) keyspace.unpin(token);
         return;
       }
     }
-    this.reply.bulk(keyspace.value, keyspace.valueOffset, length);
+    this.reply.bulk(keyspace.value, offset, length);
   }
 
   /** Room for `count` keys in the key arrays. */

@@ -3,17 +3,29 @@
  *
  * Invariant: every participant of a process builds the table from this list, so that command indices agree among workers.
  */
+
 import { aclCommands } from './acl.js';
+import { bitOperations } from './bit-operations.js';
+import { bitFields } from './bitfield.js';
+import { bits } from './bits.js';
 import { clientCommands } from './client-commands.js';
 import { configCommands } from './config-commands.js';
 import { connection } from './connection.js';
 import { debugCommands } from './debug.js';
+import { expiries } from './expire.js';
+import { generics } from './generic.js';
 import { introspection } from './introspection.js';
+import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
+import { objects } from './object.js';
 import { observation } from './observation.js';
 import { serverCommands } from './server-commands.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
+import { stringLcs } from './string-lcs.js';
+import { manyStrings } from './string-many.js';
+import { stringNumbers } from './string-numbers.js';
+import { stringRanges } from './string-ranges.js';
 import { CommandTable } from './table.js';
 import { transactions } from './transactions.js';
 
@@ -28,7 +40,18 @@ export const families: readonly (readonly CommandSpec[])[] = [
   observation,
   aclCommands,
   debugCommands,
+  generics,
+  keyIteration,
+  objects,
+  expiries,
   strings,
+  manyStrings,
+  stringRanges,
+  stringNumbers,
+  stringLcs,
+  bits,
+  bitOperations,
+  bitFields,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -65,3 +65,20 @@ export function byteString(bytes: Bytes, offset: number, length: number): string
   }
   return Buffer.from(u8.buffer, u8.byteOffset + offset, length).toString('latin1');
 }
+
+/** Characters of a safe integer in decimal. */
+export function integerLength(value: number): number {
+  let length = 1;
+  if (value < 0) {
+    value = -value;
+    length = 2;
+  }
+  for (let bound = 10; value >= bound; bound *= 10) length++;
+  return length;
+}
+
+/** Writes a byte string. */
+export function writeText(bytes: Bytes, offset: number, text: string): void {
+  const u8 = bytes.u8;
+  for (let i = 0; i < text.length; i++) u8[offset + i] = text.charCodeAt(i);
+}

@@ -1,14 +1,16 @@
 /**
- * String commands.
+ * String commands on one whole value: GET, SET and their relatives.
  *
  * Invariant: what `stage` allocated is committed by `run`, or given back by the executor.
  */
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
-import { integerArg, keyArg, oneOf, optional, stringArg, tokenArg, unixTimeArg } from './arguments.js';
+import { integerArg, keyArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
-import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
+import { NO_MEMORY } from './errors.js';
+import { expiryArg } from './expiry-options.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
+import { conditionArgs, expiryArgs, parseStringOptions, StringOption, stringOptions } from './string-options.js';
 
 function get(context: Context): void {
   if (!context.findKey()) {
@@ -21,78 +23,106 @@ function get(context: Context): void {
   context.replyValue();
 }
 
-// ---- SET
-
-const enum SetFlag {
-  NX = 1,
-  XX = 2,
-  GET = 4,
-  KEEP_TTL = 8,
-  EXPIRY = 16,
+function strlen(context: Context): void {
+  if (!context.findKey()) {
+    context.miss();
+    context.reply.integer(0);
+    return;
+  }
+  if (!context.requireString()) return;
+  context.hit();
+  context.reply.integer(context.keyspace.valueLength);
 }
 
-/** Parsed options of the SET in hand; a worker runs one command at a time. */
-const setOptions = { flags: 0, expiryMs: 0 };
-
-/** Fills setOptions from the arguments behind the value; false = an error has been replied. */
-function parseSetOptions(context: Context): boolean {
-  let flags = 0;
-  setOptions.expiryMs = 0;
-  for (let i = 3; i < context.argc; i++) {
-    if (context.argIs(i, 'NX') && (flags & SetFlag.XX) === 0) flags |= SetFlag.NX;
-    else if (context.argIs(i, 'XX') && (flags & SetFlag.NX) === 0) flags |= SetFlag.XX;
-    else if (context.argIs(i, 'GET')) flags |= SetFlag.GET;
-    else if (context.argIs(i, 'KEEPTTL') && (flags & SetFlag.EXPIRY) === 0) flags |= SetFlag.KEEP_TTL;
-    else {
-      const seconds = context.argIs(i, 'EX') || context.argIs(i, 'EXAT');
-      if (!seconds && !context.argIs(i, 'PX') && !context.argIs(i, 'PXAT')) return fail(context, SYNTAX);
-      if (i + 1 === context.argc || (flags & (SetFlag.EXPIRY | SetFlag.KEEP_TTL)) !== 0) return fail(context, SYNTAX);
-      const relative = context.argLength(i) === 2;
-      const value = context.argInteger(i + 1);
-      if (Number.isNaN(value)) return fail(context, NOT_INTEGER);
-      const ms = (seconds ? value * 1000 : value) + (relative ? context.nowMs : 0);
-      if (value <= 0 || ms > Number.MAX_SAFE_INTEGER) return fail(context, "ERR invalid expire time in 'set' command");
-      flags |= SetFlag.EXPIRY;
-      setOptions.expiryMs = ms;
-      i++;
-    }
+function getDel(context: Context): void {
+  if (!context.findKey()) {
+    context.miss();
+    context.reply.nil();
+    return;
   }
-  setOptions.flags = flags;
+  if (!context.requireString()) return;
+  context.hit();
+  context.replyValue();
+  context.keyspace.remove();
+}
+
+const GETEX_OPTIONS = StringOption.ANY_EXPIRY | StringOption.PERSIST;
+
+function getEx(context: Context): void {
+  const keyspace = context.keyspace;
+  if (!parseStringOptions(context, 2, GETEX_OPTIONS)) return;
+  const { flags, expiryAt } = stringOptions;
+  if (!context.findKey()) {
+    context.miss();
+    context.reply.nil();
+    return;
+  }
+  if (!context.requireString()) return;
+  let expiryMs = 0;
+  if ((flags & StringOption.ANY_EXPIRY) !== 0) {
+    expiryMs = expiryOption(context, flags, expiryAt);
+    if (expiryMs === 0) return;
+  }
+  context.hit();
+  context.replyValue();
+  if (expiryMs !== 0 && expiryMs <= context.nowMs) keyspace.remove();
+  else if (flags !== 0 && keyspace.expiryMs !== expiryMs) keyspace.setExpiry(expiryMs);
+}
+
+function expiryOption(context: Context, flags: number, argument: number): number {
+  return expiryArg(context, argument, (flags & StringOption.IN_SECONDS) !== 0, (flags & StringOption.RELATIVE) !== 0);
+}
+
+/** Stages argument `i` as the value of key argument 1. */
+function stageArgument(context: Context, i: number): boolean {
+  const length = context.argLength(i);
+  if (!context.stage(context.keyHash, 1, length)) {
+    context.reply.error(NO_MEMORY);
+    return false;
+  }
+  const keyspace = context.keyspace;
+  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.argOffset(i), length);
   return true;
 }
 
-function fail(context: Context, text: string): false {
-  context.reply.error(text);
-  return false;
+// ---- SET
+
+const SET_OPTIONS =
+  StringOption.NX | StringOption.XX | StringOption.GET | StringOption.KEEPTTL | StringOption.ANY_EXPIRY;
+/** Expiry of the SET in hand, 0 = none; its flags are in stringOptions. */
+let setExpiryMs = 0;
+
+function parseSet(context: Context): boolean {
+  setExpiryMs = 0;
+  if (context.argc === 3) {
+    stringOptions.flags = 0;
+    return true;
+  }
+  if (!parseStringOptions(context, 3, SET_OPTIONS)) return false;
+  const { flags, expiryAt } = stringOptions;
+  if ((flags & StringOption.ANY_EXPIRY) === 0) return true;
+  setExpiryMs = expiryOption(context, flags, expiryAt);
+  return setExpiryMs !== 0;
 }
 
 function stageSet(context: Context): boolean {
-  if (context.argc === 3) setOptions.flags = 0;
-  else if (!parseSetOptions(context)) return false;
-  const length = context.argLength(2);
-  if (!context.stage(context.keyHash, 1, length)) return fail(context, NO_MEMORY);
-  const keyspace = context.keyspace;
-  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.argOffset(2), length);
-  return true;
+  return parseSet(context) && stageArgument(context, 2);
 }
 
 function set(context: Context): void {
-  const keyspace = context.keyspace;
-  if (context.largeStaged) {
-    if (context.argc === 3) setOptions.flags = 0;
-    else if (!parseSetOptions(context)) return;
-  }
-  const flags = setOptions.flags;
+  if (context.largeStaged && !parseSet(context)) return;
+  const flags = stringOptions.flags;
   if (flags === 0) {
     if (context.commitString(0, 0)) context.reply.ok();
     return;
   }
+  const keyspace = context.keyspace;
   const exists = context.findKey();
-  const wantsOld = (flags & SetFlag.GET) !== 0;
+  const wantsOld = (flags & StringOption.GET) !== 0;
   if (wantsOld && exists && !context.requireString()) return;
-  let expiryMs = (flags & SetFlag.EXPIRY) !== 0 ? setOptions.expiryMs : 0;
-  if (exists && (flags & SetFlag.KEEP_TTL) !== 0) expiryMs = keyspace.expiryMs;
-  const blocked = exists ? (flags & SetFlag.NX) !== 0 : (flags & SetFlag.XX) !== 0;
+  let expiryMs = setExpiryMs;
+  if (exists && (flags & StringOption.KEEPTTL) !== 0) expiryMs = keyspace.expiryMs;
+  const blocked = exists ? (flags & StringOption.NX) !== 0 : (flags & StringOption.XX) !== 0;
   if (wantsOld && exists) {
     context.hit();
     context.replyValue();
@@ -111,13 +141,53 @@ function set(context: Context): void {
   else if (!exists) context.reply.nil();
 }
 
+// ---- older spellings of SET
+
+function stageSecond(context: Context): boolean {
+  return stageArgument(context, 2);
+}
+
+function setNx(context: Context): void {
+  if (context.findKey()) context.reply.integer(0);
+  else if (context.commitString(0, 0)) context.reply.integer(1);
+}
+
+function getSet(context: Context): void {
+  if (!context.findKey()) {
+    context.miss();
+    if (context.commitString(0, 0)) context.reply.nil();
+    return;
+  }
+  if (!context.requireString()) return;
+  context.hit();
+  context.replyValue();
+  context.commitString(0, 0);
+}
+
+function parseSetEx(context: Context): boolean {
+  setExpiryMs = expiryArg(context, 2, context.command.spec.name === 'setex', true);
+  return setExpiryMs !== 0;
+}
+
+function stageSetEx(context: Context): boolean {
+  return parseSetEx(context) && stageArgument(context, 3);
+}
+
+function setEx(context: Context): void {
+  if (context.largeStaged && !parseSetEx(context)) return;
+  if (context.commitString(0, setExpiryMs)) context.reply.ok();
+}
+
+const READ = [keyAt(1, KeyUse.RO | KeyUse.ACCESS)];
+const OVERWRITE = [keyAt(1, KeyUse.OW | KeyUse.UPDATE)];
+
 export const strings: readonly CommandSpec[] = [
   {
     name: 'get',
     arity: 2,
     flags: Flag.READONLY | Flag.FAST,
     categories: Category.STRING,
-    keys: [keyAt(1, KeyUse.RO | KeyUse.ACCESS)],
+    keys: READ,
     since: '1.0.0',
     group: 'string',
     summary: 'Returns the value of a string key.',
@@ -135,24 +205,18 @@ export const strings: readonly CommandSpec[] = [
     group: 'string',
     summary: 'Stores a string under a key, replacing what was there, whatever its type.',
     complexity: 'O(1)',
+    history: [
+      ['2.6.12', 'EX, PX, NX and XX.'],
+      ['6.0.0', 'KEEPTTL.'],
+      ['6.2.0', 'GET, EXAT and PXAT.'],
+      ['7.0.0', 'NX and GET together.'],
+    ],
     args: [
       keyArg('key'),
       stringArg('value'),
-      oneOf('condition', [tokenArg('NX', { since: '2.6.12' }), tokenArg('XX', { since: '2.6.12' })], {
-        optional: true,
-      }),
+      oneOf('condition', conditionArgs, { optional: true }),
       optional(tokenArg('GET', { since: '6.2.0' })),
-      oneOf(
-        'expiration',
-        [
-          integerArg('seconds', { token: 'EX', since: '2.6.12' }),
-          integerArg('milliseconds', { token: 'PX', since: '2.6.12' }),
-          unixTimeArg('unix-time-seconds', { token: 'EXAT', since: '6.2.0' }),
-          unixTimeArg('unix-time-milliseconds', { token: 'PXAT', since: '6.2.0' }),
-          tokenArg('KEEPTTL', { since: '6.0.0' }),
-        ],
-        { optional: true },
-      ),
+      oneOf('expiration', [...expiryArgs('2.6.12'), tokenArg('KEEPTTL', { since: '6.0.0' })], { optional: true }),
     ],
     variableUse: (context) => {
       for (let i = 3; i < context.argc; i++) {
@@ -164,5 +228,110 @@ export const strings: readonly CommandSpec[] = [
     timed: false,
     stage: stageSet,
     run: set,
+  },
+  {
+    name: 'setnx',
+    arity: 3,
+    flags: Flag.WRITE | Flag.DENYOOM | Flag.FAST,
+    categories: Category.STRING,
+    keys: [keyAt(1, KeyUse.OW | KeyUse.INSERT)],
+    since: '1.0.0',
+    group: 'string',
+    summary: 'Stores a string under a key that does not exist yet.',
+    complexity: 'O(1)',
+    deprecated: { since: '2.6.12', replacedBy: '`SET` with the `NX` argument' },
+    args: [keyArg('key'), stringArg('value')],
+    largeArgument: 2,
+    stage: stageSecond,
+    run: setNx,
+  },
+  {
+    name: 'setex',
+    arity: 4,
+    flags: Flag.WRITE | Flag.DENYOOM,
+    categories: Category.STRING,
+    keys: OVERWRITE,
+    since: '2.0.0',
+    group: 'string',
+    summary: 'Stores a string that expires after a number of seconds.',
+    complexity: 'O(1)',
+    deprecated: { since: '2.6.12', replacedBy: '`SET` with the `EX` argument' },
+    args: [keyArg('key'), integerArg('seconds'), stringArg('value')],
+    largeArgument: 3,
+    timed: false,
+    stage: stageSetEx,
+    run: setEx,
+  },
+  {
+    name: 'psetex',
+    arity: 4,
+    flags: Flag.WRITE | Flag.DENYOOM,
+    categories: Category.STRING,
+    keys: OVERWRITE,
+    since: '2.6.0',
+    group: 'string',
+    summary: 'Stores a string that expires after a number of milliseconds.',
+    complexity: 'O(1)',
+    deprecated: { since: '2.6.12', replacedBy: '`SET` with the `PX` argument' },
+    args: [keyArg('key'), integerArg('milliseconds'), stringArg('value')],
+    largeArgument: 3,
+    timed: false,
+    stage: stageSetEx,
+    run: setEx,
+  },
+  {
+    name: 'getset',
+    arity: 3,
+    flags: Flag.WRITE | Flag.DENYOOM | Flag.FAST,
+    categories: Category.STRING,
+    keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE)],
+    since: '1.0.0',
+    group: 'string',
+    summary: 'Stores a string and returns the one that was there before.',
+    complexity: 'O(1)',
+    deprecated: { since: '6.2.0', replacedBy: '`SET` with the `GET` argument' },
+    args: [keyArg('key'), stringArg('value')],
+    largeArgument: 2,
+    stage: stageSecond,
+    run: getSet,
+  },
+  {
+    name: 'getdel',
+    arity: 2,
+    flags: Flag.WRITE | Flag.FAST,
+    categories: Category.STRING,
+    keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE)],
+    since: '6.2.0',
+    group: 'string',
+    summary: 'Returns the value of a string key and deletes the key.',
+    complexity: 'O(1)',
+    args: [keyArg('key')],
+    run: getDel,
+  },
+  {
+    name: 'getex',
+    arity: -2,
+    flags: Flag.WRITE | Flag.FAST,
+    categories: Category.STRING,
+    keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE)],
+    since: '6.2.0',
+    group: 'string',
+    summary: 'Returns the value of a string key and sets or removes its expiry.',
+    complexity: 'O(1)',
+    args: [keyArg('key'), oneOf('expiration', [...expiryArgs(), tokenArg('PERSIST')], { optional: true })],
+    run: getEx,
+  },
+  {
+    name: 'strlen',
+    arity: 2,
+    flags: Flag.READONLY | Flag.FAST,
+    categories: Category.STRING,
+    keys: [keyAt(1, KeyUse.RO)],
+    since: '2.2.0',
+    group: 'string',
+    summary: 'Returns the length of a string in bytes, 0 when there is none.',
+    complexity: 'O(1)',
+    args: [keyArg('key')],
+    run: strlen,
   },
 ];

@@ -56,6 +56,8 @@ export const enum Encoding {
   STALE = 2,
   /** memcached meta: some client holds the right to recache. */
   WIN_SENT = 4,
+  /** A number that INCRBYFLOAT made: OBJECT ENCODING never says int. */
+  TEXT = 8,
 }
 
 export function shapeWord(keyLength: number, type: number, encoding: number, db: number): number {
