@@ -23,20 +23,27 @@ interface Footprint {
   readonly payloadBytes: number;
   readonly capBytes: number;
   readonly processBytes: number;
+  readonly account: Account;
+}
+
+interface Account {
+  /** What the server says that it uses. */
+  readonly usedBytes: number;
+  /** What it uses outside the cap it was given. */
+  readonly outsideCapBytes: number;
+  /** DRAM metadata: tables, index, participants' pages (client buffers too, but no client is busy now). Ours only. */
   readonly metadataBytes: number | undefined;
 }
 
-/** Bytes the server accounts for outside the cap it was given. */
-async function outsideCap(server: Server): Promise<number> {
-  if (server.name !== 'memcached') return 0;
-  return Number((await memcachedStats(server.memcachedPort)).get('hash_bytes') ?? 0);
-}
-
-/** DRAM metadata (tables, index, participants' pages) by our own account; client buffers are in it, but no client is busy now. */
-async function metadataOf(server: Server): Promise<number | undefined> {
-  if (server.name !== 'entresol') return undefined;
-  const text = (await redisInfo(server.respPort, 'memory')).get('used_memory_overhead');
-  return text === undefined ? undefined : Number(text);
+async function accountOf(server: Server): Promise<Account> {
+  if (server.name === 'memcached') {
+    const stats = await memcachedStats(server.memcachedPort);
+    const hashBytes = Number(stats.get('hash_bytes'));
+    return { usedBytes: Number(stats.get('bytes')) + hashBytes, outsideCapBytes: hashBytes, metadataBytes: undefined };
+  }
+  const info = await redisInfo(server.respPort, 'memory');
+  const metadataBytes = server.name === 'entresol' ? Number(info.get('used_memory_overhead')) : undefined;
+  return { usedBytes: Number(info.get('used_memory')), outsideCapBytes: 0, metadataBytes };
 }
 
 async function fillAndCount(context: BenchContext, server: Server, size: StoreSize): Promise<Footprint> {
@@ -53,16 +60,15 @@ async function fillAndCount(context: BenchContext, server: Server, size: StoreSi
   context.say(`memory: filling ${server.name}`);
   await runLoad(core, server, { ...load, mode: 'fill' });
   const after = processMemory(server.pid);
-  const metadataBytes = await metadataOf(server);
-  const capBytes = size.dramBytes + (await outsideCap(server));
+  const account = await accountOf(server);
   const sweep = await runLoad(core, server, { ...load, mode: 'sweep' }, true);
   const grown = after.anonymousBytes - before.anonymousBytes;
   return {
     items: sweep.hits,
     payloadBytes: sweep.hits * sweep.keyBytes + sweep.valueBytesRead,
-    capBytes,
+    capBytes: size.dramBytes + account.outsideCapBytes,
     processBytes: server.name === 'entresol' ? Math.max(size.dramBytes, after.sharedBytes) + grown : grown,
-    metadataBytes,
+    account,
   };
 }
 
@@ -78,9 +84,13 @@ async function run(context: BenchContext): Promise<void> {
     const byCap = (footprint.capBytes - footprint.payloadBytes) / footprint.items;
     const byProcess = (footprint.processBytes - footprint.payloadBytes) / footprint.items;
     samples[server.name] = [server.name === 'entresol' ? Math.max(byCap, byProcess) : Math.min(byCap, byProcess)];
-    notes.push(`${server.name}: ${footprint.items} items, cap ${byCap.toFixed(1)}, process ${byProcess.toFixed(1)}`);
-    if (footprint.metadataBytes !== undefined) {
-      const perItem = { entresol: [footprint.metadataBytes / footprint.items] };
+    const byAccount = (footprint.account.usedBytes - footprint.payloadBytes) / footprint.items;
+    notes.push(
+      `${server.name}: ${footprint.items} items, cap ${byCap.toFixed(1)}, process ${byProcess.toFixed(1)}, ` +
+        `its own account ${byAccount.toFixed(1)}`,
+    );
+    if (footprint.account.metadataBytes !== undefined) {
+      const perItem = { entresol: [footprint.account.metadataBytes / footprint.items] };
       context.report(
         measured('memory.metadata', 'bytes/item', 'less', perItem, 'INFO used_memory_overhead over items'),
       );

@@ -71,7 +71,7 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     keyCounts: [1000],
     redisBenchmarkRequests: 3200,
     largeDatasetBytes: 8 * MiB,
-    memoryStoreBytes: 64 * MiB,
+    memoryStoreBytes: 32 * MiB,
     stallRequests: 5000,
     embeddedKeyCounts: [1000],
     embeddedGets: 5000,
