@@ -72,4 +72,9 @@ async function run(context: BenchContext): Promise<void> {
   }
 }
 
-export const throughput: Bench = { name: 'throughput', about: 'requests/s at pipeline 16 and 64 against Redis', run };
+export const throughput: Bench = {
+  name: 'throughput',
+  about: 'requests/s at pipeline 16 and 64 against Redis',
+  usesFleet: true,
+  run,
+};

@@ -33,6 +33,17 @@ export function fleetOf(context: BenchContext, keyCount: number): Promise<Fleet>
   return fleet;
 }
 
+/** Ends them all: their gigabytes are no company for benches that start servers of their own. */
+export async function stopFleets(): Promise<void> {
+  const all = [...fleets.values()];
+  fleets.clear();
+  for (const loaded of await Promise.allSettled(all)) {
+    if (loaded.status !== 'fulfilled') continue;
+    const { entresol, redis, memcached } = loaded.value;
+    await Promise.all([entresol.stop(), redis.stop(), memcached.stop()]);
+  }
+}
+
 async function load(context: BenchContext, keyCount: number): Promise<Fleet> {
   const { cores } = context;
   const size = { dramBytes: Math.max(MIN_STORE_BYTES, keyCount * BYTES_PER_ITEM) };

@@ -51,5 +51,7 @@ export interface BenchContext {
 export interface Bench {
   readonly name: string;
   readonly about: string;
+  /** Works on the loaded servers of harness/fleet.ts. */
+  readonly usesFleet?: boolean;
   run(context: BenchContext): Promise<void>;
 }
