@@ -102,6 +102,18 @@ export class MemcachedSession {
     return this.#datagrams;
   }
 
+  /** The control plane's answer: `write` runs with the output on this client. Returns what it wrote. */
+  resume(write: () => void): string {
+    this.#sent = [];
+    this.client.suspended = false;
+    this.#output.begin(this.client.conn);
+    write();
+    this.#output.end();
+    this.#take(this.#output.sendCount);
+    this.#output.restart();
+    return Buffer.concat(this.#sent).toString('latin1');
+  }
+
   close(): void {
     this.driver.closed(this.client);
     this.#check();
