@@ -11,6 +11,7 @@ import { stalls } from './e2e/stalls.js';
 import { throughput } from './e2e/throughput.js';
 import { embedded } from './embed/embedded.js';
 import { removeTemporaryFolders, stopAll } from './harness/child.js';
+import { stopFleets } from './harness/fleet.js';
 import { buildLoad } from './harness/load.js';
 import { chooseCores } from './harness/machine.js';
 import type { Bench, Measurement } from './harness/measurement.js';
@@ -59,6 +60,7 @@ async function main(words: readonly string[]): Promise<number> {
   };
   for (const bench of chosen) {
     try {
+      if (bench.usesFleet !== true) await stopFleets();
       await bench.run(context);
     } catch (error) {
       failures.push(`${bench.name}: ${(error as Error).message}`);

@@ -62,5 +62,6 @@ async function run(context: BenchContext): Promise<void> {
 export const cpu: Bench = {
   name: 'cpu',
   about: 'server CPU per request at pipeline 1 against Redis and memcached',
+  usesFleet: true,
   run,
 };

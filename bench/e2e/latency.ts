@@ -44,4 +44,4 @@ async function run(context: BenchContext): Promise<void> {
   }
 }
 
-export const latency: Bench = { name: 'latency', about: 'p99.9 at 50 % load against Redis', run };
+export const latency: Bench = { name: 'latency', about: 'p99.9 at 50 % load against Redis', usesFleet: true, run };
