@@ -106,19 +106,27 @@ static int32_t find_file_range(const arena *facts) {
   return -ENOENT;
 }
 
-static int32_t map_locked(int fd, const arena *facts, const map_options *options, const char **syscall_name) {
+/* Takes one more reference to a range that is mapped already. */
+static int32_t retain_file_range(const arena *facts) {
+  pthread_mutex_lock(&table_mutex);
+  const int32_t number = find_file_range(facts);
+  if (number >= 0) arena_table[number].references++;
+  pthread_mutex_unlock(&table_mutex);
+  return number;
+}
+
+/* Publishes a mapping, or takes that of a thread that was faster and drops ours. */
+static int32_t publish_file_range(uint8_t *base, const arena *facts) {
+  pthread_mutex_lock(&table_mutex);
   int32_t number = find_file_range(facts);
-  if (number >= 0) {
+  const bool is_ours = number < 0;
+  if (is_ours) {
+    number = publish(base, facts);
+  } else {
     arena_table[number].references++;
-    return number;
   }
-  const int flags = options->sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-  *syscall_name = "mmap";
-  uint8_t *base = mmap(NULL, facts->bytes, PROT_READ | PROT_WRITE, flags, fd, facts->offset);
-  if (base == MAP_FAILED) return -errno;
-  int error = apply_options(base, facts->bytes, options, syscall_name);
-  number = error != 0 ? -error : publish(base, facts);
-  if (number < 0) munmap(base, facts->bytes);
+  pthread_mutex_unlock(&table_mutex);
+  if (!is_ours || number < 0) munmap(base, facts->bytes);
   return number;
 }
 
@@ -130,11 +138,17 @@ int32_t arena_map(int fd, int64_t offset, size_t bytes, const map_options *optio
   /* A mapping beyond the end of the file would only fail later, by SIGBUS. */
   if (S_ISREG(status.st_mode) && (int64_t)status.st_size < offset + (int64_t)bytes) return -EINVAL;
   arena facts = {.bytes = bytes, .from_file = true, .sync = options->sync, .dev = status.st_dev, .ino = status.st_ino, .offset = offset};
+  const int32_t number = retain_file_range(&facts);
+  if (number >= 0) return number;
   fault_handler_install();
-  pthread_mutex_lock(&table_mutex);
-  int32_t number = map_locked(fd, &facts, options, syscall_name);
-  pthread_mutex_unlock(&table_mutex);
-  return number;
+  const int flags = options->sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+  if (base == MAP_FAILED) return -errno;
+  /* Outside the mutex: populating a gigabyte takes a third of a second. */
+  const int error = apply_options(base, bytes, options, syscall_name);
+  if (error == 0) return publish_file_range(base, &facts);
+  munmap(base, bytes);
+  return -error;
 }
 
 int32_t arena_allocate(size_t bytes, const map_options *options, const char **syscall_name) {

@@ -21,9 +21,7 @@ typedef struct out_run {
 } out_run;
 
 static void chunk_done(pump *p, int32_t number, out_chunk *chunk) {
-  pump_conn *c = conn_at(p, number);
   if (chunk->arena < 0) {
-    c->copied_bytes -= chunk->capacity;
     p->held_bytes -= chunk->capacity;
   } else if (chunk->token != 0) {
     pump_notify(p, number, KIND_SENT, chunk->token);
@@ -39,7 +37,7 @@ void output_drop(pump *p, int32_t number) {
     chunk_done(p, number, chunk);
   }
   c->out_last = NULL;
-  c->out_bytes = 0;
+  c->out_bytes = c->copied_bytes = 0;
 }
 
 static out_chunk *chunk_append(pump_conn *c, uint32_t capacity) {
@@ -57,12 +55,13 @@ static out_chunk *chunk_append(pump_conn *c, uint32_t capacity) {
 
 static bool enqueue_copy(pump *p, pump_conn *c, const uint8_t *bytes, uint32_t length) {
   out_chunk *last = c->out_last;
+  c->out_bytes += length;
+  c->copied_bytes += length;
   if (last != NULL && last->arena < 0) { /* fill the last chunk first: many small replies make few chunks */
     const uint32_t end = last->offset + last->length;
     const uint32_t room = last->capacity - end, part = length < room ? length : room;
     memcpy(last->data + end, bytes, part);
     last->length += part;
-    c->out_bytes += part;
     bytes += part;
     length -= part;
   }
@@ -71,8 +70,6 @@ static bool enqueue_copy(pump *p, pump_conn *c, const uint8_t *bytes, uint32_t l
   if (chunk == NULL) return false;
   memcpy(chunk->data, bytes, length);
   chunk->length = length;
-  c->out_bytes += length;
-  c->copied_bytes += chunk->capacity;
   p->held_bytes += chunk->capacity;
   return true;
 }
@@ -220,16 +217,17 @@ static int gather_queue(const pump_conn *c, struct iovec *parts, size_t *bytes) 
 static void advance_queue(pump *p, int32_t number, size_t sent) {
   pump_conn *c = conn_at(p, number);
   c->out_bytes -= sent;
-  while (c->out_first != NULL && sent >= c->out_first->length) {
+  while (c->out_first != NULL && sent > 0) {
     out_chunk *chunk = c->out_first;
-    sent -= chunk->length;
+    const uint32_t part = sent < chunk->length ? (uint32_t)sent : chunk->length;
+    if (chunk->arena < 0) c->copied_bytes -= part;
+    chunk->offset += part;
+    chunk->length -= part;
+    sent -= part;
+    if (chunk->length > 0) break;
     c->out_first = chunk->next;
     if (c->out_first == NULL) c->out_last = NULL;
     chunk_done(p, number, chunk);
-  }
-  if (sent > 0) {
-    c->out_first->offset += (uint32_t)sent;
-    c->out_first->length -= (uint32_t)sent;
   }
 }
 
