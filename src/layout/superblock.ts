@@ -48,6 +48,10 @@ export const enum Super {
   CREATED_LOW_WORD = 29,
   CREATED_HIGH_WORD = 30,
 
+  /** What the capacity tier is made of: an index of store/tier's TIER_NAMES, and the node of the numa tier. */
+  TIER_WORD = 31,
+  NUMA_NODE_WORD = 32,
+
   // One cache line each for words that are contended.
   /** The store gate: 0 = open, else the exclusive participant's number + 1. */
   GATE_WORD = 64,

@@ -32,6 +32,8 @@ export async function startServer(settings: Settings, configPath?: string): Prom
     capacityBytes: settings.capacity,
     policy: settings.maxmemoryPolicy,
     shards: settings.shards,
+    tier: settings.tier,
+    numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
   });
   const supervisor = new Supervisor(settings, store, logFor(settings), configPath);

@@ -20,6 +20,7 @@ import {
 import { addon } from '../native/addon.js';
 import { PoolError } from './errors.js';
 import type { StoreHandle } from './open.js';
+import { TIER_NAMES, type TierName } from './tier.js';
 
 export interface Geometry {
   readonly dramPages: number;
@@ -102,6 +103,8 @@ export function format(fd: number, handle: StoreHandle, geometry: Geometry, rand
   ctl[Super.READY_WORD] = 0;
   ctl.fill(0, 0, (tables.metaPages * Page.BYTES) / 4);
   writeSuperblock(ctl, geometry, tables, random);
+  ctl[Super.TIER_WORD] = TIER_NAMES.indexOf(handle.tier);
+  ctl[Super.NUMA_NODE_WORD] = handle.numaNode;
   writeTables(ctl, geometry, tables);
   if (handle.capacityPath !== null) formatCapacity(handle.capacityPath, geometry.capacityPages, random);
   Atomics.store(ctl, Super.READY_WORD, 1);
@@ -181,6 +184,8 @@ export interface Existing {
   readonly geometry: Geometry;
   readonly identity: string;
   readonly ready: boolean;
+  readonly tier: TierName;
+  readonly numaNode: number;
 }
 
 /** Reads a superblock and refuses what is not ours, not this version, or not whole. */
@@ -216,5 +221,11 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
     );
   }
   const identity = words.slice(Super.IDENTITY_WORD, Super.IDENTITY_WORD + 4).join(':');
-  return { geometry, identity, ready: words[Super.READY_WORD] === 1 };
+  return {
+    geometry,
+    identity,
+    ready: words[Super.READY_WORD] === 1,
+    tier: TIER_NAMES[words[Super.TIER_WORD]] ?? 'none',
+    numaNode: words[Super.NUMA_NODE_WORD],
+  };
 }

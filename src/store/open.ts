@@ -25,13 +25,14 @@ import { Memory } from '../memory/memory.js';
 import { NO_PAGE, PagePool } from '../memory/page-pool.js';
 import { Pins } from '../memory/pins.js';
 import { Slabs } from '../memory/slabs.js';
-import { addon } from '../native/addon.js';
+import { addon, type MapOptions } from '../native/addon.js';
 import { PoolError } from './errors.js';
 import { checkSuperblock, format, type Geometry, planGeometry } from './format.js';
 import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { collectDead } from './repair.js';
 import { keepCounters } from './statistics.js';
+import { capacityMapOptions, capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
 
 export interface StoreOptions {
   /** Directory of the pool: the capacity file lives in it. */
@@ -42,7 +43,10 @@ export interface StoreOptions {
   readonly policy?: PolicyName;
   /** A power of two. */
   readonly shards?: number;
-  readonly populate?: boolean;
+  /** What the capacity tier is made of (store/tier); default auto. */
+  readonly tier?: TierChoice;
+  /** Node of the numa tier. */
+  readonly numaNode?: number;
   readonly hugePages?: boolean;
 }
 
@@ -51,13 +55,13 @@ export interface StoreHandle {
   readonly dramPath: string;
   /** Absent without a capacity tier. */
   readonly capacityPath: string | null;
+  readonly tier: TierName;
+  readonly numaNode: number;
   readonly hugePages: boolean;
 }
 
 /** Byte of the control file that a formatting process locks. */
 const FORMAT_BYTE = 200;
-const CAPACITY_FILE = 'capacity.entresol';
-const SHM = '/dev/shm';
 
 /**
  * Opens a pool, making it when there is none. Throws PoolError: a file of another program or version, a damaged one, no
@@ -66,10 +70,15 @@ const SHM = '/dev/shm';
 export function openStore(options: StoreOptions): StoreHandle {
   const directory = resolve(options.pool);
   makeDirectory(directory);
-  const geometry = planGeometry(options.dramBytes, options.capacityBytes, options.shards ?? DEFAULT_SHARDS);
+  const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
+  const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS);
+  const numaNode = options.numaNode ?? 0;
+  const tier = chooseTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
   const handle: StoreHandle = {
     dramPath: dramPath(directory, geometry),
-    capacityPath: geometry.capacityPages === 0 ? null : join(directory, CAPACITY_FILE),
+    capacityPath: capacityPath(tier, directory, poolName(directory)),
+    tier,
+    numaNode,
     hugePages: options.hugePages ?? false,
   };
   const fd = openTier(handle.dramPath);
@@ -94,10 +103,15 @@ export function findStore(pool: string): StoreHandle | null {
   if (paths.length === 0) return null;
   const fd = openTier(paths[0]);
   try {
-    const { geometry, ready } = checkSuperblock(fd, paths[0], addon.fileBytes(fd));
+    const { ready, tier, numaNode } = checkSuperblock(fd, paths[0], addon.fileBytes(fd));
     if (!ready) return null;
-    const capacityPath = geometry.capacityPages === 0 ? null : join(directory, CAPACITY_FILE);
-    return { dramPath: paths[0], capacityPath, hugePages: false };
+    return {
+      dramPath: paths[0],
+      capacityPath: capacityPath(tier, directory, poolName(directory)),
+      tier,
+      numaNode,
+      hugePages: false,
+    };
   } finally {
     addon.closeFile(fd);
   }
@@ -105,9 +119,13 @@ export function findStore(pool: string): StoreHandle | null {
 
 /** Where the DRAM tier's file may be: in /dev/shm, or beside the capacity file where that is too small. */
 function dramPaths(directory: string): [string, string] {
+  return [join(SHM, poolName(directory)), join(directory, 'dram.entresol')];
+}
+
+/** Name of a pool's files in /dev/shm: its directory's, and its inode, so that two directories of one name do not meet. */
+function poolName(directory: string): string {
   const { dev, ino } = statSync(directory);
-  const name = `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
-  return [join(SHM, name), join(directory, 'dram.entresol')];
+  return `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
 }
 
 const DEFAULT_SHARDS = 256;
@@ -224,8 +242,8 @@ function setPolicy(fd: number, geometry: Geometry, options: StoreOptions): void 
 /** Arena ranges mapped in this thread: an ArrayBuffer may wrap an address once a thread. */
 const wrapped = new Map<number, Bytes>();
 
-function mapBytes(fd: number, offset: number, bytes: number, hugePages: boolean): Bytes {
-  const arena = addon.mapArena(fd, offset, bytes, { hugePages });
+function mapBytes(fd: number, offset: number, bytes: number, options: MapOptions): Bytes {
+  const arena = addon.mapArena(fd, offset, bytes, options);
   let range = wrapped.get(arena);
   if (range === undefined) {
     range = new Bytes(addon.wrapArena(arena), arena);
@@ -240,10 +258,11 @@ export function attach(handle: StoreHandle): Keyspace {
   addon.closeAtExit(fd);
   const { geometry } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
   const arenas: Bytes[] = [];
-  mapTier(arenas, fd, geometry.dramPages, handle.hugePages);
+  mapTier(arenas, fd, geometry.dramPages, { hugePages: handle.hugePages });
   if (handle.capacityPath !== null) {
     const capacityFd = openTier(handle.capacityPath);
-    mapTier(arenas, capacityFd, geometry.capacityPages, handle.hugePages);
+    const options = capacityMapOptions(handle.tier, handle.numaNode, handle.hugePages);
+    mapTier(arenas, capacityFd, geometry.capacityPages, options);
     addon.closeFile(capacityFd);
   }
   const memory = new Memory(arenas, fd);
@@ -251,10 +270,10 @@ export function attach(handle: StoreHandle): Keyspace {
   return sit(memory, seat);
 }
 
-function mapTier(arenas: Bytes[], fd: number, pages: number, hugePages: boolean): void {
+function mapTier(arenas: Bytes[], fd: number, pages: number, options: MapOptions): void {
   for (let page = 0; page < pages; page += Page.ARENA_PAGES) {
     const count = Math.min(Page.ARENA_PAGES, pages - page);
-    arenas.push(mapBytes(fd, page * Page.BYTES, count * Page.BYTES, hugePages));
+    arenas.push(mapBytes(fd, page * Page.BYTES, count * Page.BYTES, options));
   }
 }
 

@@ -1,0 +1,74 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Bytes } from '../layout/bytes.js';
+import { ItemType } from '../layout/item.js';
+import { addon } from '../native/addon.js';
+import { attach, detach, findStore, openStore } from './open.js';
+import { chooseTier, type TierChoice } from './tier.js';
+
+const MIB = 1 << 20;
+const hasNode0 = existsSync('/sys/devices/system/node/node0');
+
+let pool: string;
+
+beforeEach(() => {
+  pool = mkdtempSync(join(tmpdir(), 'entresol-tier-'));
+});
+
+afterEach(() => {
+  const handle = findStore(pool);
+  if (handle !== null) {
+    rmSync(handle.dramPath, { force: true });
+    if (handle.capacityPath !== null) rmSync(handle.capacityPath, { force: true });
+  }
+  rmSync(pool, { recursive: true });
+});
+
+/** Fills DRAM so that items move to the capacity tier, and reads all of them back. */
+function demoteAndRead(tier: TierChoice): void {
+  const handle = openStore({ pool, dramBytes: 16 * MIB, capacityBytes: 64 * MIB, tier, policy: 'noeviction' });
+  const keyspace = attach(handle);
+  const key = Bytes.allocate(8);
+  const value = Bytes.from('v'.repeat(1000));
+  for (let i = 0; i < 30_000; i++) {
+    key.view.setInt32(0, i);
+    const hash = keyspace.hash(0, key, 0, 8);
+    expect(keyspace.stage(hash, 0, key, 0, 8, 1000)).toBe(true);
+    keyspace.staged.u8.set(value.u8, keyspace.stagedOffset);
+    keyspace.lock(hash);
+    keyspace.commit(ItemType.STRING, 0, 0, 0);
+    keyspace.unlock(hash);
+  }
+  for (let i = 0; i < 30_000; i++) {
+    key.view.setInt32(0, i);
+    const hash = keyspace.hash(0, key, 0, 8);
+    keyspace.lock(hash);
+    expect(keyspace.find(hash, 0, key, 0, 8)).toBe(true);
+    expect(keyspace.value.u8[keyspace.valueOffset + 999]).toBe(0x76);
+    keyspace.unlock(hash);
+  }
+  expect(keyspace.stats().demoted).toBeGreaterThan(10_000);
+  detach(keyspace);
+}
+
+describe('capacity tiers', () => {
+  it('file: items move there and are read from there', () => demoteAndRead('file'));
+
+  it.runIf(hasNode0)('numa: likewise, bound to node 0', () => demoteAndRead('numa'));
+
+  it('auto is file where there is no DAX', () => {
+    const expected = addon.fileSystem(pool).dax ? 'dax' : 'file';
+    expect(chooseTier('auto', pool, 10, 0)).toBe(expected);
+    expect(chooseTier('auto', pool, 0, 0)).toBe('none');
+  });
+
+  it.runIf(!addon.fileSystem(tmpdir()).dax)('dax is refused where there is none, with what to do', () => {
+    expect(() => openStore({ pool, dramBytes: 16 * MIB, capacityBytes: 16 * MIB, tier: 'dax' })).toThrow(/--tier file/);
+  });
+
+  it('a NUMA node that does not exist is refused', () => {
+    expect(() => chooseTier('numa', pool, 10, 99)).toThrow(/no NUMA node 99/);
+  });
+});
