@@ -15,8 +15,8 @@ import { Category, type CommandSpec, Flag } from './spec.js';
 const INVALID_CURSOR = 'ERR invalid cursor';
 /** SCAN without COUNT. */
 const COUNT_DEFAULT = 10;
-/** SCAN looks into at most so many buckets for each key asked for: in a sparse index an answer may be short. */
-const BUCKETS_PER_KEY = 10;
+/** SCAN looks into at most so many buckets for each key asked for: in a sparse index an answer may be short. One costs about 100 ns. */
+const BUCKETS_PER_KEY = 64;
 
 /** What the walk in hand looks for; the filter is one function for all walks. */
 const wanted = {

@@ -7,6 +7,7 @@
  */
 import { Bucket } from '../layout/bucket.js';
 import { Database, Shard } from '../layout/superblock.js';
+import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { localBucket } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
@@ -16,7 +17,8 @@ const POSITIONS = 1 << POSITION_BITS;
 
 /**
  * Visits the live items of one bucket of a database under its shard's lock, with the cursor of `keyspace` on each; `visit` must not
- * change anything. Returns the next cursor, 0 at the end. An unknown cursor begins at the nearest one.
+ * change anything. Returns the next cursor, 0 at the end. An unknown cursor begins at the nearest one. Shards without items of
+ * the database are passed over: a walk through a small one is short.
  */
 export function scanBucket(
   keyspace: Keyspace,
@@ -29,6 +31,7 @@ export function scanBucket(
   if (!(cursor >= 0) || shard >= memory.shardCount) return 0;
   const position = cursor % POSITIONS;
   const physical = keyspace.physical(db);
+  if (isEmpty(memory, shard, physical)) return firstOfNext(memory, shard, physical);
   const shardWord = memory.shardTable + shard * Shard.WORDS;
   const exclusive = keyspace.gate.isExclusive;
   if (!exclusive) memory.lock(shardWord);
@@ -49,7 +52,20 @@ export function scanBucket(
 
   const next = (Math.floor(position / span(bucket, buckets)) + 1) * span(bucket, buckets);
   if (next < POSITIONS) return shard * POSITIONS + next;
-  return shard + 1 < memory.shardCount ? (shard + 1) * POSITIONS : 0;
+  return firstOfNext(memory, shard, physical);
+}
+
+/** Without the lock: a shard that holds an item throughout never counts none. */
+function isEmpty(memory: Memory, shard: number, physical: number): boolean {
+  return memory.ctl[memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + physical] === 0;
+}
+
+/** The first cursor behind a shard, in the next one that holds something; 0 = there is none. */
+function firstOfNext(memory: Memory, shard: number, physical: number): number {
+  for (let next = shard + 1; next < memory.shardCount; next++) {
+    if (!isEmpty(memory, next, physical)) return next * POSITIONS;
+  }
+  return 0;
 }
 
 /** A random live key of a database (its own copy), or null when it is empty. */
@@ -72,12 +88,7 @@ export function randomKey(keyspace: Keyspace, db: number, items: number): Uint8A
     const start = Math.floor(Math.random() * memory.shardCount);
     for (let i = 0; i < memory.shardCount && key === null; i++) {
       const shard = (start + i) % memory.shardCount;
-      if (
-        memory.ctl[
-          memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + keyspace.physical(db)
-        ] === 0
-      )
-        continue;
+      if (isEmpty(memory, shard, keyspace.physical(db))) continue;
       let cursor = shard * POSITIONS;
       do {
         cursor = scanBucket(keyspace, db, cursor, visit);
