@@ -89,6 +89,17 @@ export class Session {
     return Buffer.concat(this.#sent).toString('latin1');
   }
 
+  /**
+   * When a large value is expected (client.intoLength > 0), bytes that came with its header belong to it: returns how
+   * many, and forgets them, so that the caller can put them where they belong. Else 0.
+   */
+  takePendingForInto(): number {
+    if (this.client.intoLength === 0) return 0;
+    const length = this.#pending.length;
+    this.#pending = new Uint8Array(0);
+    return length;
+  }
+
   #take(count: number): void {
     for (let i = 0; i < count; i++) {
       const word = i * Send.WORDS;

@@ -310,21 +310,31 @@ export function writeInteger(u8: Uint8Array, p: number, value: number): number {
   return p + digits;
 }
 
-/** A double as Redis prints one: shortest text that reads back the same, 'inf', '-inf', 'nan'. */
+/** Integers up to here are printed in full. */
+const INTEGER_LIMIT = 2 ** 62;
+
+/**
+ * A double as Redis prints one: the fewest digits that read back the same; integers in full, small exponents spelled out,
+ * and 'inf', '-inf', 'nan'.
+ */
 export function formatDouble(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return 'inf';
   if (value === Number.NEGATIVE_INFINITY) return '-inf';
   if (Number.isNaN(value)) return 'nan';
-  if (Object.is(value, -0)) return '-0';
-  const text = String(value);
-  // JavaScript switches to exponents at 1e21, C's %.17g at 1e17 and both below 1e-5 or so.
-  const magnitude = Math.abs(value);
-  if (Number.isInteger(value) && magnitude >= 1e17 && magnitude < 1e21) return exponent(value.toExponential());
-  if (magnitude !== 0 && magnitude < 1e-4 && !text.includes('e')) return exponent(value.toExponential());
-  return exponent(text);
-}
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
+  if (Number.isInteger(value) && Math.abs(value) < INTEGER_LIMIT) return BigInt(value).toString();
 
-/** '1e-7' as C prints it: '1e-07'. */
-function exponent(text: string): string {
-  return text.replace(/e([+-])(\d)$/, 'e$10$2');
+  // '-1.25e-7' -> sign, digits '125', and the power of ten of the last digit.
+  const [, sign, head, tail = '', exponentText] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(value.toExponential())!;
+  const digits = head + tail;
+  const exponent = Number(exponentText);
+  const lastPower = exponent - digits.length + 1;
+  const magnitude = Math.abs(exponent);
+  if (lastPower >= 0 && magnitude < digits.length + 7) return sign + digits + '0'.repeat(lastPower);
+  if (lastPower < 0 && (lastPower > -7 || magnitude < 4)) {
+    const point = digits.length + lastPower;
+    if (point > 0) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
+    return `${sign}0.${'0'.repeat(-point)}${digits}`;
+  }
+  return `${sign}${head}${tail === '' ? '' : `.${tail}`}e${exponent < 0 ? '-' : '+'}${magnitude}`;
 }
