@@ -21,6 +21,8 @@ const enum Copy {
 }
 
 const control = new Int32Array(addon.copyControl());
+/** Called through a variable: the addon's object is a dictionary, and a property load from it costs as much as the call. */
+const { copy } = addon;
 
 export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {
   if (length <= WORD_COPY_BYTES) {
@@ -32,7 +34,7 @@ export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: 
     control[Copy.fromArena] = from.arena;
     control[Copy.fromOffset] = fromOffset;
     control[Copy.length] = length;
-    addon.copy();
+    copy();
   } else {
     to.u8.set(from.u8.subarray(fromOffset, fromOffset + length), toOffset);
   }

@@ -11,7 +11,7 @@ import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
-import { type Held, UNPINNED_SLOT } from '../memory/held.js';
+import { type Held, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
@@ -85,6 +85,9 @@ export class ItemCursor {
   protected foundLength = 0;
   protected foundDatabase = 0;
   protected found = false;
+  /** The staged slot holds an item that the running command has linked; a second one moves it to the deferred slots. */
+  protected linkedInSlot = false;
+  protected linkedCount = 0;
 
   readonly #protectedPages = new Int32Array(PROTECTED_FINDS);
   readonly #protectedUnits = new Int32Array(PROTECTED_FINDS);
@@ -306,12 +309,21 @@ export class ItemCursor {
   settle(): void {
     this.journal.commit();
     this.foundOffset = -1;
-    const held = this.held;
     // What was linked is other people's from the unlock on: forget it before.
+    if (this.linkedInSlot) {
+      this.held.clear(STAGED_SLOT);
+      this.linkedInSlot = false;
+    }
+    if (this.linkedCount !== 0) this.#forgetLinked();
+  }
+
+  #forgetLinked(): void {
+    const { held } = this;
     for (let i = 0; i < held.count; i++) {
       const slot = held.deferredSlot(i);
       if ((held.unit(slot) & LINKED) !== 0) held.clear(slot);
     }
+    this.linkedCount = 0;
   }
 
   /** Frees what the command unlinked. After settle; locks may or may not be held. */

@@ -56,7 +56,7 @@ export abstract class Staging extends ItemCursor {
    * under the policy. With or without the key's lock.
    */
   stage(hash: number, db: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
-    if (this.#stagedPage !== NO_PAGE) this.dropStaged();
+    this.#clearStagedSlot();
     const size = itemBytes(length, valueLength);
     if (!this.allocate(size)) {
       this.statistics[Stat.OUT_OF_MEMORY]++;
@@ -80,6 +80,18 @@ export abstract class Staging extends ItemCursor {
     this.stagedOffset = itemOffset + Item.HEADER_BYTES + length;
     this.stagedLength = valueLength;
     return true;
+  }
+
+  /** Makes the staged slot free for another item. */
+  #clearStagedSlot(): void {
+    if (this.#stagedPage !== NO_PAGE) this.dropStaged();
+    if (!this.linkedInSlot) return;
+    this.makeHeldRoom();
+    // Settling, which makes room, forgets it.
+    if (!this.linkedInSlot) return;
+    this.held.defer(this.held.page(STAGED_SLOT), this.held.unit(STAGED_SLOT) | LINKED);
+    this.linkedCount++;
+    this.linkedInSlot = false;
   }
 
   protected allocate(size: number): boolean {
@@ -166,8 +178,7 @@ export abstract class Staging extends ItemCursor {
       this.growHash = hash;
       this.growPending = true;
     }
-    this.held.defer(page, unit | LINKED);
-    this.held.clear(STAGED_SLOT);
+    this.linkedInSlot = true;
     // A large item's pages are no longer this participant's to lose.
     if (unit === 0 && this.memory.pageKind(page) === PageKind.LARGE)
       this.ctl[this.memory.pageInfo(page)] = PageKind.LARGE;
@@ -219,7 +230,7 @@ export abstract class Staging extends ItemCursor {
 
   /** Makes a parked item the staged one again, in the database that `db` means by now (it may have been flushed or swapped). */
   unparkStaged(slot: StageSlot, db: number): void {
-    if (this.#stagedPage !== NO_PAGE) this.dropStaged();
+    this.#clearStagedSlot();
     const item = this.arenas[slot.page >>> Page.ARENA_SHIFT];
     const itemOffset = locationOffset(slot.page, slot.unit);
     const header = itemOffset >>> 2;
