@@ -58,7 +58,7 @@ Examples:
   entresol serve --port 0 --memcached-port 11211 --item-size-max 8mb
   entresol serve --tier dax --pool /mnt/pmem0/entresol --capacity 256GiB
   entresol serve --unix /run/entresol.sock --port 0 --memcached-port 0
-  ENTRESOL_REQUIREPASS=secret entresol serve --bind 0.0.0.0 --memcached-port 0
+  ENTRESOL_REQUIREPASS=secret entresol serve --bind 0.0.0.0
   entresol serve --config entresol.toml
 
 Each option can be a flag (--dram 1gb), an environment variable (${environmentName('dram')}=1gb) or a line of the TOML file

@@ -87,15 +87,21 @@ describe('workers and clients', () => {
 
 describe('protected mode', () => {
   it('refuses other machines without a password', () => {
-    const message = problem(['--bind', '0.0.0.0']);
-    expect(message).toContain('--bind 0.0.0.0: protected mode does not serve other machines without a password');
-    expect(message).toContain('memcached');
+    const words = '--bind 0.0.0.0: protected mode does not serve other machines without a password';
+    expect(problem(['--bind', '0.0.0.0'])).toContain(words);
+    expect(problem(['--bind', '0.0.0.0', '--port', '0'])).toContain(words);
+    expect(problem(['--bind', '0.0.0.0', '--port', '0', '--memcached-port', '0', '--unix', '/tmp/x'])).toBe('');
   });
 
   it('accepts a password, loopback addresses, or being switched off', () => {
-    expect(problem(['--bind', '0.0.0.0', '--requirepass', 'x', '--memcached-port', '0'])).toBe('');
+    expect(problem(['--bind', '0.0.0.0', '--requirepass', 'x'])).toBe('');
     expect(problem(['--bind', '127.0.0.2,::1'])).toBe('');
     expect(problem(['--bind', '*', '--no-protected-mode'])).toBe('');
+  });
+
+  it('refuses a password with UDP, which has no way to give it', () => {
+    const args = ['--memcached-udp-port', '11211', '--requirepass', 'x'];
+    expect(problem(args)).toContain('a datagram cannot authenticate');
   });
 
   it('knows loopback addresses', () => {

@@ -126,6 +126,11 @@ function checkListening(settings: Settings, problems: string[]): void {
   if (settings.port !== 0 && settings.port === settings.memcachedPort) {
     problems.push(`--memcached-port ${settings.memcachedPort}: the same as --port; each protocol needs its own.`);
   }
+  if (settings.memcachedUdpPort !== 0 && settings.requirepass !== '') {
+    problems.push(
+      `--memcached-udp-port ${settings.memcachedUdpPort}: a datagram cannot authenticate, so with a password nothing would be served. Leave out one of them.`,
+    );
+  }
   problems.push(...protectionProblems(settings));
 }
 
@@ -135,14 +140,10 @@ export function protectionProblems(settings: Settings): string[] {
   if (!settings.protectedMode) return problems;
   const open = settings.bind.filter((address) => !isLoopback(address));
   if (open.length === 0) return problems;
-  if (settings.port !== 0 && settings.requirepass === '') {
+  const isTcpOn = settings.port !== 0 || settings.memcachedPort !== 0 || settings.memcachedUdpPort !== 0;
+  if (isTcpOn && settings.requirepass === '') {
     problems.push(
       `--bind ${open.join(',')}: protected mode does not serve other machines without a password. Set a password (ENTRESOL_REQUIREPASS or requirepass in the file), or bind 127.0.0.1 only, or, on a network you trust, --protected-mode no.`,
-    );
-  }
-  if (settings.memcachedPort !== 0 || settings.memcachedUdpPort !== 0) {
-    problems.push(
-      `--bind ${open.join(',')}: protected mode does not serve memcached to other machines, for it has no password. Switch it off (--memcached-port 0), or bind 127.0.0.1 only, or, on a network you trust, --protected-mode no.`,
     );
   }
   return problems;

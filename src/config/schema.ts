@@ -213,7 +213,7 @@ export const schema: Schema = {
     'Clients and limits',
     secret('PASSWORD', 512),
     '',
-    'Password that AUTH asks for; empty = none. Prefer the environment or a file: other users see command lines.',
+    'Password that clients must give (AUTH; the first set of a memcached connection); empty = none. Prefer the environment or a file: other users see command lines.',
     { live: true, redis: ['requirepass'] },
   ),
   protectedMode: declare('Clients and limits', yesNo(), true, 'Refuse to serve other machines without a password.', {

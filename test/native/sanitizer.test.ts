@@ -39,7 +39,7 @@ function run(preload: string, args: string[]): { output: string; reports: string
       ...inherited,
       LD_PRELOAD: preload,
       ENTRESOL_ADDON: addonPath,
-      ASAN_OPTIONS: `detect_leaks=1:log_path=${path.join(logs, 'report')}`,
+      ASAN_OPTIONS: `detect_leaks=1:exitcode=0:log_path=${path.join(logs, 'report')}`,
       UBSAN_OPTIONS: `print_stacktrace=1:log_path=${path.join(logs, 'report')}`,
     },
   });
