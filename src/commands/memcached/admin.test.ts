@@ -129,7 +129,8 @@ describe('stats', () => {
       pointer_size: '64',
     };
     for (const [name, value] of Object.entries(expected)) expect(stats.get(name), name).toBe(value);
-    expect(stats.get('version')).toMatch(/^1\.6\.\d+-entresol-/);
+    expect(stats.get('version')).toMatch(/^1\.6\.\d+$/);
+    expect(stats.get('entresol_version')).toMatch(/^\d+\.\d+\.\d+/);
     expect(s.send('stats reset\r\n')).toBe('RESET\r\n');
     expect(statsOf(s.send('stats\r\n')).get('cmd_set')).toBe('0');
   });

@@ -2,7 +2,7 @@
 import { Counter } from '../../layout/counters.js';
 import { DB, type MemcachedContext } from './context.js';
 import type { Lines } from './stats.js';
-import { VERSION } from './version.js';
+import { ENTRESOL_VERSION, VERSION } from './version.js';
 
 /** Lines that are one counter, summed over the workers. */
 const COUNTERS: readonly (readonly [name: string, counter: Counter])[] = [
@@ -45,6 +45,7 @@ export function generalStats(context: MemcachedContext): Lines {
     ['uptime', control === null ? 0 : Math.max(0, Math.floor((nowMs - control.startedAtMs) / 1000))],
     ['time', Math.floor(nowMs / 1000)],
     ['version', VERSION],
+    ['entresol_version', ENTRESOL_VERSION],
     ['pointer_size', 64],
     ['rusage_user', (usage.userCPUTime / 1e6).toFixed(6)],
     ['rusage_system', (usage.systemCPUTime / 1e6).toFixed(6)],
