@@ -91,7 +91,6 @@ function fail(context: Context, text: string): false {
 function clampRange(length: number): boolean {
   let { start, end } = range;
   const total = range.inBits ? length * 8 : length;
-  if (start < 0 && end < 0 && start > end) return false;
   if (start < 0) start = Math.max(0, start + total);
   if (end < 0) end = Math.max(0, end + total);
   if (end >= total) end = total - 1;
@@ -111,6 +110,8 @@ function bitCount(context: Context): void {
   }
   if (!context.requireString()) return;
   context.hit();
+  // BITPOS has no such rule: before the beginning, both ends count as the first unit there.
+  if (range.start < 0 && range.end < 0 && range.start > range.end) return reply.integer(0);
   if (!clampRange(keyspace.valueLength)) return reply.integer(0);
   reply.integer(countBits(keyspace.value, keyspace.valueOffset, range.start, range.end));
 }
