@@ -95,6 +95,11 @@ export class Session {
    */
   takePendingForInto(): number {
     if (this.client.intoLength === 0) return 0;
+    return this.takePending();
+  }
+
+  /** Forgets what was sent and not consumed; returns how many bytes. */
+  takePending(): number {
     const length = this.#pending.length;
     this.#pending = new Uint8Array(0);
     return length;
