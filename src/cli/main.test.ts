@@ -64,12 +64,17 @@ describe('entresol', () => {
 });
 
 describe('ready lines', () => {
-  it('say what listens and what to try', () => {
-    const lines = readyLines('0.1.0', defaultSettings(), { redis: '127.0.0.1:6379', memcached: '127.0.0.1:11211' });
+  const shm = '/dev/shm/entresol-data';
+
+  it('say what listens, where the data is and what to try', () => {
+    const addresses = { redis: '127.0.0.1:6379', memcached: '127.0.0.1:11211' };
+    const lines = readyLines('0.1.0', { ...defaultSettings(), tier: 'file' }, addresses, shm);
     expect(lines.split('\n')).toEqual([
-      'entresol 0.1.0 is ready: 1 worker(s), 128 MiB DRAM, 1 GiB capacity (auto) in ./data',
+      'entresol 0.1.0 is ready: 1 worker',
       '  Redis      127.0.0.1:6379',
       '  memcached  127.0.0.1:11211',
+      '  DRAM       128 MiB, /dev/shm/entresol-data',
+      '  capacity   1 GiB, file in ./data',
       'Try:',
       '  redis-cli -p 6379 SET greeting hello',
       "  printf 'get greeting\\r\\nquit\\r\\n' | nc 127.0.0.1 11211",
@@ -79,9 +84,9 @@ describe('ready lines', () => {
 
   it('give addresses that a client can reach', () => {
     const settings = { ...defaultSettings(), requirepass: 'x' };
-    expect(readyLines('0', settings, { redis: '[::]:7000' })).toContain('redis-cli -h ::1 -p 7000 --askpass SET');
-    expect(readyLines('0', settings, { redis: '0.0.0.0:7000' })).toContain('redis-cli -p 7000 --askpass SET');
-    expect(readyLines('0', settings, { unix: '/tmp/e.sock' })).toContain('redis-cli -s /tmp/e.sock --askpass SET');
+    expect(readyLines('0', settings, { redis: '[::]:7000' }, shm)).toContain('redis-cli -h ::1 -p 7000 --askpass SET');
+    expect(readyLines('0', settings, { redis: '0.0.0.0:7000' }, shm)).toContain('redis-cli -p 7000 --askpass SET');
+    expect(readyLines('0', settings, { unix: '/tmp/e.sock' }, shm)).toContain('redis-cli -s /tmp/e.sock --askpass SET');
   });
 });
 

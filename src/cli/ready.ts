@@ -27,23 +27,23 @@ function redisExample({ redis, unix }: Addresses, hasPassword: boolean): string 
   return unix === undefined ? undefined : `redis-cli -s ${unix}${auth} SET greeting hello`;
 }
 
-export function readyLines(version: string, settings: Settings, addresses: Addresses): string {
-  const capacity =
-    settings.capacity === 0
-      ? 'no capacity tier'
-      : `${approximateSize(settings.capacity)} capacity (${settings.tier}) in ${settings.pool}`;
-  const lines = [
-    `entresol ${version} is ready: ${settings.workers} worker(s), ${approximateSize(settings.dram)} DRAM, ${capacity}`,
-  ];
+export function readyLines(version: string, settings: Settings, addresses: Addresses, dramPath: string): string {
+  const workers = settings.workers === 1 ? '1 worker' : `${settings.workers} workers`;
+  const lines = [`entresol ${version} is ready: ${workers}`];
   if (addresses.redis !== undefined) lines.push(`  Redis      ${addresses.redis}`);
   if (addresses.unix !== undefined) lines.push(`  Redis      ${addresses.unix} (unix socket)`);
   if (addresses.memcached !== undefined) lines.push(`  memcached  ${addresses.memcached}`);
   if (addresses.udp !== undefined) lines.push(`  memcached  ${addresses.udp} (UDP)`);
+  lines.push(`  DRAM       ${approximateSize(settings.dram)}, ${dramPath}`);
+  if (settings.capacity !== 0) {
+    lines.push(`  capacity   ${approximateSize(settings.capacity)}, ${settings.tier} in ${settings.pool}`);
+  }
 
   const examples: string[] = [];
   const redis = redisExample(addresses, settings.requirepass !== '');
   if (redis !== undefined) examples.push(redis);
-  if (addresses.memcached !== undefined) {
+  // With a password a memcached client must give it first, which is more than a line of shell shows well.
+  if (addresses.memcached !== undefined && settings.requirepass === '') {
     const { host, port } = split(addresses.memcached);
     examples.push(`printf 'get greeting\\r\\nquit\\r\\n' | nc ${host} ${port}`);
   }

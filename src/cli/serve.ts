@@ -58,7 +58,7 @@ async function runServer({ settings, configPath }: Loaded): Promise<number> {
       stop = () => server.close().then(resolve, reject);
     });
     if (isStopping) stop?.();
-    else console.log(readyLines(version(), settings, server.addresses));
+    else console.log(readyLines(version(), settings, server.addresses, server.dramPath));
     await Promise.race([server.done, stopped]);
     if (isStopping) await stopped;
     return 0;

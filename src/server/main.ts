@@ -12,6 +12,8 @@ import { type Addresses, Supervisor } from './supervisor.js';
 
 export interface RunningServer {
   readonly addresses: Addresses;
+  /** The DRAM tier's file: in /dev/shm, or in the pool where that is too small. */
+  readonly dramPath: string;
   /** Stops cleanly: replies under way are sent, ports are free and the store is closed when it settles. */
   close(): Promise<void>;
   /** Settles when the server has stopped, for whatever reason (close(), SHUTDOWN). */
@@ -36,10 +38,13 @@ export async function startServer(settings: Settings, configPath?: string): Prom
     numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
   });
+  // What `auto` has chosen, for CONFIG GET and the ready lines.
+  settings.tier = store.tier;
   const supervisor = new Supervisor(settings, store, logFor(settings), configPath);
   await supervisor.start();
   return {
     addresses: supervisor.addresses,
+    dramPath: store.dramPath,
     close: () => supervisor.close(),
     done: supervisor.done,
     counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
