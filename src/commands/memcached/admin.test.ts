@@ -85,7 +85,12 @@ describe('UDP', () => {
     expect(payload(datagrams)).toBe(`VALUE a 0 40000\r\n${'a'.repeat(40_000)}\r\nEND\r\n`);
     expect(payload(s.datagram(frame(8, 'get b\r\n')))).toBe('SERVER_ERROR reply too large for UDP\r\n');
     expect(payload(s.datagram(frame(9, 'get b b b b\r\n')))).toBe('SERVER_ERROR reply too large for UDP\r\n');
-    expect(payload(s.datagram(frame(10, 'mn\r\n')))).toBe('MN\r\n');
+    expect(payload(s.datagram(frame(10, `get${' b'.repeat(30_000)}\r\n`)))).toBe(
+      'SERVER_ERROR reply too large for UDP\r\n',
+    );
+    expect(payload(s.datagram(frame(11, 'mn\r\n')))).toBe('MN\r\n');
+    const many = `get${' nosuch'.repeat(5000)}\r\n`;
+    expect(payload(s.datagram(frame(12, many)))).toBe('END\r\n');
   });
 
   it('drops what is no frame or not complete, and refuses what needs a connection', () => {

@@ -1,6 +1,6 @@
 /**
- * One memcached connection. Plain fields that every connection uses; what only a large value in flight needs hangs on a
- * LargeValue made on demand.
+ * One memcached connection. Plain fields that every connection uses; what only a large value in flight or a very long get
+ * needs hangs on an object made on demand.
  */
 import type { Bytes } from '../../layout/bytes.js';
 import { Closing, type DriverClient } from '../../protocol/driver.js';
@@ -24,6 +24,23 @@ export class LargeValue {
   }
 }
 
+/** A retrieval of so many keys that it is done in pieces. */
+export class LongRetrieval {
+  readonly withVersion: boolean;
+  /** What gat sets; -1 = keep. */
+  readonly expiryMs: number;
+  /** Bytes of the line that are not done yet, and of the line end behind them. */
+  leftBytes: number;
+  readonly endBytes: number;
+
+  constructor(withVersion: boolean, expiryMs: number, leftBytes: number, endBytes: number) {
+    this.withVersion = withVersion;
+    this.expiryMs = expiryMs;
+    this.leftBytes = leftBytes;
+    this.endBytes = endBytes;
+  }
+}
+
 export class MemcachedClient implements DriverClient {
   readonly id: number;
   readonly conn: number;
@@ -41,6 +58,7 @@ export class MemcachedClient implements DriverClient {
   /** Bytes at the start of the held input that are known to hold no LF. */
   scannedBytes = 0;
   large: LargeValue | null = null;
+  retrieval: LongRetrieval | null = null;
   commands = 0;
   lastCommand = 0;
 

@@ -76,6 +76,11 @@ export class MemcachedContext {
     return this.tokenizer.records[this.record + index];
   }
 
+  /** The request is not done: its rest begins at `offset`, and the client knows how to go on. */
+  setNext(offset: number): void {
+    this.tokenizer.records[this.record + Request.next] = offset;
+  }
+
   get tokenCount(): number {
     return this.tokenizer.records[this.record + Request.tokenCount];
   }

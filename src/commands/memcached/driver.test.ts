@@ -53,6 +53,26 @@ describe('a memcached connection', () => {
     expect(s.send(`get ${keys.join(' ')} ${'k'.repeat(251)}\r\n`)).toBe('CLIENT_ERROR bad command line format\r\n');
   });
 
+  it('answers a get of thousands of keys, or of a megabyte of values, in several turns', () => {
+    const s = session();
+    s.send('set key 1 0 2 noreply\r\nok\r\n');
+    const one = 'VALUE key 1 2\r\nok\r\n';
+    const count = 10_000;
+    const request = `mn\r\nget ${'key '.repeat(count)}\r\nmn\r\n`;
+    expect(s.send(request) === `MN\r\n${one.repeat(count)}END\r\nMN\r\n`).toBe(true);
+    expect(s.counters.values[Counter.connectionYields]).toBeGreaterThanOrEqual(9);
+    let reply = '';
+    for (let at = 0; at < request.length; at += 1500) reply += s.send(request.slice(at, at + 1500));
+    expect(reply === `MN\r\n${one.repeat(count)}END\r\nMN\r\n`).toBe(true);
+
+    s.send(`set big 0 0 ${LARGE.length}\r\n${LARGE}\r\n`);
+    const yields = s.counters.values[Counter.connectionYields];
+    const big = `VALUE big 0 ${LARGE.length}\r\n${LARGE}\r\n`;
+    expect(s.send(`gat 0${' big'.repeat(50)}\r\n`) === `${big.repeat(50)}END\r\n`).toBe(true);
+    expect(s.send('get big\r\n'.repeat(50)) === `${big}END\r\n`.repeat(50)).toBe(true);
+    expect(s.counters.values[Counter.connectionYields]).toBeGreaterThanOrEqual(yields + 5);
+  });
+
   it('closes after a line that never ends', () => {
     const s = session();
     expect(s.send('x'.repeat(3000))).toBe('CLIENT_ERROR line too long\r\n');

@@ -23,6 +23,7 @@ import { DB, MemcachedContext } from './context.js';
 import { Datagrams } from './datagrams.js';
 import { execute, isWrite } from './dispatch.js';
 import { PendingValues } from './pending-values.js';
+import { goOn } from './retrieval.js';
 
 /** Fewer requests than this are not worth two passes over their keys. */
 const PREFETCH_MIN = 4;
@@ -39,6 +40,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
   private readonly counters: Float64Array;
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
   private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
+  private repliesStart = 0;
 
   constructor(environment: Environment, output: Output) {
     this.environment = environment;
@@ -117,9 +119,9 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
 
   /** Returns the offset up to which the input is consumed. */
   private requests(client: MemcachedClient, input: Bytes, offset: number, end: number): number {
-    const { tokenizer, context, output } = this;
+    const { tokenizer, context } = this;
     const { u8 } = input;
-    const repliesStart = output.totalBytes;
+    this.repliesStart = this.repliesSoFar;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
     if (client.swallowBytes > 0) position = this.pending.swallow(client, position, end);
@@ -127,6 +129,14 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       position = this.pending.finish(client, input, position, end);
       if (client.large !== null || client.closing !== Closing.NO || client.suspended) return position;
       budget--;
+    }
+    if (client.retrieval !== null) {
+      context.input = input;
+      position = goOn(context, client.retrieval, position);
+      if (client.retrieval.leftBytes > 0) {
+        return this.yieldAt(client, position);
+      }
+      client.retrieval = null;
     }
     while (position < end) {
       if (u8[position] === BINARY_MAGIC) return this.refuseBinary(client, end);
@@ -152,14 +162,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
           context.input = input;
           return this.pending.begin(client, position, end);
       }
-      if (
-        position < end &&
-        (budget <= 0 || output.totalBytes + output.position - repliesStart > MAX_REPLY_BYTES_PER_TURN)
-      ) {
-        client.again = true;
-        this.counters[Counter.connectionYields]++;
-        return position;
-      }
+      if (budget <= 0 && position < end) return this.yieldAt(client, position);
     }
     return position;
   }
@@ -189,10 +192,25 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       else authenticate(context);
       // Another database from here on: what was hashed ahead is void.
       if (command === CommandCode.FLUSH_ALL) this.hashKnown.fill(0);
-      if (client.closing !== Closing.NO || client.suspended) return records[record + Request.next];
+      const next = records[record + Request.next];
+      if (client.closing !== Closing.NO || client.suspended) return next;
+      if (client.retrieval !== null) return this.yieldAt(client, next);
+      if (this.repliesSoFar - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
     }
     context.isHashKnown = false;
     return -1;
+  }
+
+  /** The rest is for the next turn. */
+  private yieldAt(client: MemcachedClient, offset: number): number {
+    client.again = true;
+    this.counters[Counter.connectionYields]++;
+    return offset;
+  }
+
+  /** Grows with every byte written; a flush of the output may set it back by what others had written before. */
+  private get repliesSoFar(): number {
+    return this.output.totalBytes + this.output.position;
   }
 
   /** First pass: hashes of the first keys and their buckets, then the items, so that their cache misses overlap. */

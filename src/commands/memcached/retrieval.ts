@@ -2,12 +2,17 @@
  * get gets gat gats: any number of keys.
  *
  *   get k*        gat exptime k*        -> for each hit: VALUE k flags bytes [version] CR LF data CR LF; then END
+ *
+ * A line of more than MAX_TOKENS words may go on for as long as the input buffer allows, so it is done in pieces: what a
+ * turn has no time for hangs on the client (LongRetrieval) and the driver comes back to it.
  */
 import { Counter } from '../../layout/counters.js';
 import { ItemType } from '../../layout/item.js';
+import { MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../../protocol/driver.js';
 import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { CommandCode, MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/request.js';
+import { LongRetrieval } from './client.js';
 import type { MemcachedContext } from './context.js';
 import { writeValue } from './value.js';
 
@@ -27,23 +32,51 @@ export function retrieve(context: MemcachedContext): void {
     expiryMs = context.expiryMs(seconds);
     first = 2;
   }
+  const count = context.tokenCount;
   const hasMore = (context.word(Request.flags) & RequestFlag.MORE_TOKENS) !== 0;
   if (!areKeysShort(context, first, hasMore)) return context.reply.line(Replies.BAD_FORMAT);
-  for (let i = first; i < context.tokenCount; i++) {
+  for (let i = first; i < count; i++) {
     context.takeKey(i);
     retrieveKey(context, withVersion, expiryMs);
   }
-  if (hasMore) {
-    let length = nextKey(
-      context,
-      context.tokenOffset(context.tokenCount - 1) + context.tokenLength(context.tokenCount - 1),
-    );
-    while (length > 0) {
-      retrieveKey(context, withVersion, expiryMs);
-      length = nextKey(context, context.keyOffset + length);
-    }
+  if (!hasMore) return context.reply.line(Replies.END);
+  const position = context.tokenOffset(count - 1) + context.tokenLength(count - 1);
+  const lineEnd = context.word(Request.lineEnd);
+  const next = context.word(Request.next);
+  const long = new LongRetrieval(withVersion, expiryMs, lineEnd - position, next - lineEnd);
+  const consumed = goOn(context, long, position);
+  if (consumed < next) {
+    context.client.retrieval = long;
+    context.setNext(consumed);
   }
+}
+
+/**
+ * Goes on with a long retrieval, whose rest begins at `position` of the context's input; returns the offset up to which it
+ * is done, line end included when it is done with. A datagram's is done at once, or cut off when its reply is too large.
+ */
+export function goOn(context: MemcachedContext, long: LongRetrieval, position: number): number {
+  const { output } = context.reply;
+  const lineEnd = position + long.leftBytes;
+  const start = output.totalBytes + output.position;
+  const isDatagram = context.client.conn < 0;
+  let at = position;
+  for (let keys = 0; isDatagram || keys < MAX_REQUESTS_PER_TURN; keys++) {
+    if (output.totalBytes + output.position - start > MAX_REPLY_BYTES_PER_TURN) break;
+    if (nextKey(context, at, lineEnd) === 0) {
+      at = lineEnd;
+      break;
+    }
+    retrieveKey(context, long.withVersion, long.expiryMs);
+    at = context.keyOffset + context.keyLength;
+  }
+  if (at < lineEnd && !isDatagram) {
+    long.leftBytes = lineEnd - at;
+    return at;
+  }
+  long.leftBytes = 0;
   context.reply.line(Replies.END);
+  return lineEnd + long.endBytes;
 }
 
 /** One key too long spoils the whole command, before any value is sent. */
@@ -51,23 +84,23 @@ function areKeysShort(context: MemcachedContext, first: number, hasMore: boolean
   const count = context.tokenCount;
   for (let i = first; i < count; i++) if (context.tokenLength(i) > MAX_KEY_BYTES) return false;
   if (!hasMore) return true;
-  let length = nextKey(context, context.tokenOffset(count - 1) + context.tokenLength(count - 1));
-  while (length > 0) {
-    if (length > MAX_KEY_BYTES) return false;
-    length = nextKey(context, context.keyOffset + length);
+  const lineEnd = context.word(Request.lineEnd);
+  let at = context.tokenOffset(count - 1) + context.tokenLength(count - 1);
+  while (nextKey(context, at, lineEnd) > 0) {
+    if (context.keyLength > MAX_KEY_BYTES) return false;
+    at = context.keyOffset + context.keyLength;
   }
   return true;
 }
 
-/** Takes the next key of the line from `offset` on, behind the recorded tokens; returns its length, 0 at the end. */
-function nextKey(context: MemcachedContext, offset: number): number {
+/** Takes the next key of a line from `offset` on; returns its length, 0 at the end. */
+function nextKey(context: MemcachedContext, offset: number, lineEnd: number): number {
   const u8 = context.input.u8;
-  const end = context.word(Request.lineEnd);
   let i = offset;
-  while (i < end && u8[i] === SPACE) i++;
+  while (i < lineEnd && u8[i] === SPACE) i++;
   context.key = context.input;
   context.keyOffset = i;
-  while (i < end && u8[i] !== SPACE) i++;
+  while (i < lineEnd && u8[i] !== SPACE) i++;
   context.keyLength = i - context.keyOffset;
   return context.keyLength;
 }

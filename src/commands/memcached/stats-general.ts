@@ -13,8 +13,6 @@ const COUNTERS: readonly (readonly [name: string, counter: Counter])[] = [
   ['cmd_meta', Counter.cmdMeta],
   ['get_hits', Counter.getHits],
   ['get_misses', Counter.getMisses],
-  ['get_expired', Counter.getExpired],
-  ['get_flushed', Counter.getFlushed],
   ['delete_misses', Counter.deleteMisses],
   ['delete_hits', Counter.deleteHits],
   ['incr_misses', Counter.incrMisses],
