@@ -53,7 +53,13 @@ function isInstalled() {
 export function installDependencies() {
   if (isInstalled()) return;
   // Without this, NODE_ENV=production would leave out the compiler.
-  runStep('Installing dependencies (npm ci)', 'npm', ['ci', '--include=dev', '--no-audit', '--no-fund']);
+  runStep('Installing dependencies (npm ci)', 'npm', [
+    'ci',
+    '--include=dev',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ]);
 }
 
 function* filesUnder(folder) {

@@ -199,7 +199,7 @@ export const schema: Schema = {
     'Memory',
     oneOf('auto', 'yes', 'no'),
     'auto',
-    'Huge pages for the tiers: auto asks and goes on without, yes fails without.',
+    'Huge pages for the tiers: auto and yes ask the kernel for them and go on without; no does not ask.',
   ),
   shards: declare(
     'Memory',
@@ -299,14 +299,14 @@ export const schema: Schema = {
     'Observation and tuning',
     integer(0, 1_000_000),
     10,
-    'How slowly the access counter of the LFU policies saturates.',
+    'Accepted for clients that set it. Has no effect: the frequency bits of an item have a scale of their own.',
     { live: true, redis: ['lfu-log-factor'] },
   ),
   lfuDecayTime: declare(
     'Observation and tuning',
     integer(0, 1_000_000, 'MINUTES'),
     1,
-    'Minutes after which the access counter of the LFU policies halves.',
+    'Accepted for clients that set it. Has no effect: the frequency bits of an item age as the clock hand passes.',
     { live: true, redis: ['lfu-decay-time'] },
   ),
   loglevel: declare(
