@@ -37,6 +37,8 @@ export class RespDriver implements Driver<Client> {
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
   private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
+  /** The known hashes without gaps, for the store's prefetch passes. */
+  private readonly wanted = new Int32Array(BATCH_REQUESTS);
 
   constructor(executor: Executor, reply: Reply) {
     this.environment = executor.environment;
@@ -180,8 +182,11 @@ export class RespDriver implements Driver<Client> {
     const requests = parser.requests;
     const context = this.context;
     const executor = this.executor;
-    const looksAhead = count >= PREFETCH_MIN && this.environment.keyspace.prefetchWorthwhile;
+    const { keyspace } = this.environment;
+    const looksAhead = count >= PREFETCH_MIN && keyspace.prefetchWorthwhile;
+    // What was hashed ahead holds as long as the client's database stays the same one: SELECT, FLUSHALL, SWAPDB, EXEC ...
     const db = client.db;
+    const physical = keyspace.physical(db);
     const control = this.environment.control;
     const writesPaused = control?.isWritePaused === true;
     if (looksAhead) this.lookAhead(client, input, count);
@@ -197,7 +202,7 @@ export class RespDriver implements Driver<Client> {
       );
       const command = looksAhead ? this.commands[i] : executor.lookup();
       let hashKnown = false;
-      if (looksAhead && this.hashKnown[i] === 1 && client.db === db) {
+      if (looksAhead && this.hashKnown[i] === 1 && client.db === db && keyspace.physical(db) === physical) {
         context.keyHash = this.hashes[i];
         hashKnown = true;
       }
@@ -215,12 +220,13 @@ export class RespDriver implements Driver<Client> {
     return -1;
   }
 
-  /** First pass: commands and hashes of all requests, buckets, then items, so that their cache misses overlap. */
+  /** Commands and hashes of all requests; then the store loads buckets and items, so that their cache misses overlap. */
   private lookAhead(client: Client, input: Bytes, count: number): void {
     const parser = this.parser;
     const requests = parser.requests;
     const context = this.context;
     const keyspace = this.environment.keyspace;
+    let wantedCount = 0;
     for (let i = 0; i < count; i++) {
       const word = i * Request.WORDS;
       const source = requests[word + Request.source] === RequestSource.INPUT ? input : parser.scratch;
@@ -229,17 +235,16 @@ export class RespDriver implements Driver<Client> {
       const command = this.executor.lookup();
       this.commands[i] = command;
       this.hashKnown[i] = 0;
-      if (command === null || command.keyMode !== KeyMode.ONE || command.firstKey >= argc) continue;
+      if (command === null || command.keyMode !== KeyMode.ONE || command.exclusive || command.firstKey >= argc)
+        continue;
       const length = context.argLength(command.firstKey);
       if (length > MAX_KEY_BYTES) continue;
       const hash = keyspace.hash(client.db, source, context.argOffset(command.firstKey), length);
       this.hashes[i] = hash;
       this.hashKnown[i] = 1;
-      keyspace.prefetchBucket(hash);
+      this.wanted[wantedCount++] = hash;
     }
-    for (let i = 0; i < count; i++) {
-      if (this.hashKnown[i] === 1) keyspace.prefetchItem(this.hashes[i]);
-    }
+    keyspace.prefetch(this.wanted, wantedCount);
   }
 
   private executeMuted(client: Client, command: Command | null, hashKnown: boolean): void {

@@ -317,12 +317,10 @@ export class Keyspace extends Staging {
     return this.ctl[this.memory.shardTable + Shard.BUCKETS_WORD] * this.memory.shardCount > PREFETCH_MIN_BUCKETS;
   }
 
-  prefetchBucket(hash: number): void {
-    this.index.prefetchBucket(hash);
-  }
-
-  prefetchItem(hash: number): void {
-    this.index.prefetchItem(hash);
+  /** The two passes over a batch's keys: buckets first, then items. */
+  prefetch(hashes: Int32Array, count: number): void {
+    this.index.prefetchBuckets(hashes, count);
+    this.index.prefetchItems(hashes, count);
   }
 }
 

@@ -41,6 +41,8 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
   private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
   private repliesStart = 0;
+  /** The known hashes without gaps, for the store's prefetch passes. */
+  private readonly wanted = new Int32Array(BATCH_REQUESTS);
 
   constructor(environment: Environment, output: Output) {
     this.environment = environment;
@@ -213,11 +215,12 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     return this.output.totalBytes + this.output.position;
   }
 
-  /** First pass: hashes of the first keys and their buckets, then the items, so that their cache misses overlap. */
+  /** Hashes of the first keys; then the store loads buckets and items, so that their cache misses overlap. */
   private lookAhead(input: Bytes, count: number): void {
     const { tokenizer } = this;
     const { keyspace } = this.environment;
     const { records, tokens } = tokenizer;
+    let wantedCount = 0;
     for (let i = 0; i < count; i++) {
       const record = i * Request.WORDS;
       const command = records[record + Request.command];
@@ -230,11 +233,9 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       const hash = keyspace.hash(DB, input, tokens[pair], length);
       this.hashes[i] = hash;
       this.hashKnown[i] = 1;
-      keyspace.prefetchBucket(hash);
+      this.wanted[wantedCount++] = hash;
     }
-    for (let i = 0; i < count; i++) {
-      if (this.hashKnown[i] === 1) keyspace.prefetchItem(this.hashes[i]);
-    }
+    keyspace.prefetch(this.wanted, wantedCount);
   }
 
   private refuseBinary(client: MemcachedClient, end: number): number {
