@@ -20,12 +20,14 @@ afterAll(() => {
 });
 
 /** A fresh store of its own. */
-export function openTestStore(options: { readonly dramBytes?: number; readonly policy?: PolicyName } = {}): Keyspace {
+export function openTestStore(
+  options: { readonly dramBytes?: number; readonly capacityBytes?: number; readonly policy?: PolicyName } = {},
+): Keyspace {
   const pool = mkdtempSync(join(tmpdir(), 'entresol-test-'));
   const handle = openStore({
     pool,
     dramBytes: options.dramBytes ?? 32 * MIB,
-    capacityBytes: 0,
+    capacityBytes: options.capacityBytes ?? 0,
     policy: options.policy ?? 'noeviction',
     shards: 32,
   });
