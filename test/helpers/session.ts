@@ -89,6 +89,17 @@ export class Session {
     return Buffer.concat(this.#sent).toString('latin1');
   }
 
+  /** What `write` replies outside any feed, as the control plane does with its answers. */
+  later(write: () => void): string {
+    this.#sent = [];
+    this.#output.begin(this.client.conn);
+    write();
+    this.#output.end();
+    this.#take(this.#output.sendCount);
+    this.#output.restart();
+    return Buffer.concat(this.#sent).toString('latin1');
+  }
+
   /**
    * When a large value is expected (client.intoLength > 0), bytes that came with its header belong to it: returns how
    * many, and forgets them, so that the caller can put them where they belong. Else 0.
