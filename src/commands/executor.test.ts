@@ -93,6 +93,24 @@ describe('large values', () => {
     expect(session.client.large).toBeNull();
   });
 
+  it('take a part of the store at most before their bytes come', () => {
+    const announce = `*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${6 * 1024 * 1024}\r\n`;
+    const clients = [session.client, session.connect(), session.connect()];
+    const received = clients.map((client) => {
+      session.client = client;
+      session.raw(announce);
+      session.takePending();
+      return client.intoLength > 0;
+    });
+    // A quarter of 32 MiB holds one of 6 MiB; the others are received as they come.
+    expect(received).toEqual([true, false, false]);
+    for (const client of clients) session.driver.closed(client);
+    session.client = session.connect();
+    session.raw(announce);
+    expect(session.client.intoLength).toBeGreaterThan(0);
+    session.driver.closed(session.client);
+  });
+
   it('are skipped when there is no memory', () => {
     const full = new Session(fullStore());
     full.raw(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${value.length}\r\n`);

@@ -7,6 +7,7 @@
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
 import { CommandStat, Counter } from '../layout/counters.js';
+import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { type Command, KeyMode } from './command.js';
@@ -153,6 +154,11 @@ export class Executor {
   private rejectUnknown(): void {
     const context = this.context;
     const word = context.argString(0);
+    // A browser was made to send its request here: nothing of it may be taken for a command, its headers least of all.
+    if (context.argIs(0, 'POST') || context.argIs(0, 'HOST:')) {
+      context.client.closing = Closing.NOW;
+      return;
+    }
     const container = this.table.find(context.input, context.argOffset(0), context.argLength(0));
     if (container !== null) return this.reject(null, unknownSubcommand(context.argString(1), word));
     const args: string[] = [];

@@ -6,21 +6,29 @@
  * Invariant: client.large.slot is parked exactly while the client has a LargeRequest with a slot; drop() gives it back.
  */
 import { Bytes } from '../layout/bytes.js';
+import { Page } from '../layout/location.js';
 import { copyBytes } from '../native/copy.js';
 import { Closing } from '../protocol/driver.js';
 import { ProtocolError, protocolErrorText } from '../protocol/resp/errors.js';
 import type { RequestParser } from '../protocol/resp/parser.js';
-import { INLINE_VALUE_BYTES, type StageSlot } from '../store/keyspace.js';
+import { INLINE_VALUE_BYTES, type Keyspace, type StageSlot } from '../store/keyspace.js';
 import { type Client, type LargeRequest, ReplyMode } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import { NO_MEMORY } from './errors.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
 
 const CRLF_BYTES = 2;
+/**
+ * All values on their way in to this worker may take this part of the store, so that announcing large values and not sending them
+ * cannot drive out what is there. Beyond it, a value is received like any request: its memory grows as its bytes come.
+ */
+const INCOMING_PART = 1 / 4;
 
 export class LargeValues {
   private readonly executor: Executor;
   private readonly parser: RequestParser;
+  /** Value bytes of all parked items. */
+  private parkedBytes = 0;
 
   constructor(executor: Executor, parser: RequestParser) {
     this.executor = executor;
@@ -43,8 +51,9 @@ export class LargeValues {
     if (command.keyMode !== KeyMode.ONE || !command.accepts(parser.pendingCount)) return rest;
     const keyLength = context.argLength(command.firstKey);
     if (keyLength > MAX_KEY_BYTES) return rest;
-
     const keyspace = context.keyspace;
+    if (this.parkedBytes > 0 && this.parkedBytes + parser.pendingLength > this.incomingLimit(keyspace)) return rest;
+
     const h = context.hashOf(command.firstKey);
     const large = this.remember(command, parser.pendingCount, parser.pendingLength);
     client.large = large;
@@ -53,6 +62,7 @@ export class LargeValues {
       const slot: StageSlot = { held: 0, page: 0, unit: 0, database: 0 };
       if (keyspace.parkStaged(slot)) {
         large.slot = slot;
+        this.parkedBytes += parser.pendingLength;
         client.intoArena = arena;
         client.intoOffset = keyspace.stagedOffset;
         client.intoLength = parser.pendingLength;
@@ -93,7 +103,13 @@ export class LargeValues {
   drop(client: Client): void {
     const large = client.large;
     client.large = null;
-    if (large !== null && large.slot !== null) this.executor.context.keyspace.dropParked(large.slot);
+    if (large === null || large.slot === null) return;
+    this.parkedBytes -= valueLength(large);
+    this.executor.context.keyspace.dropParked(large.slot);
+  }
+
+  private incomingLimit({ memory }: Keyspace): number {
+    return (memory.dramPages + memory.capacityPages) * Page.BYTES * INCOMING_PART;
   }
 
   private remember(command: Command, argc: number, valueLength: number): LargeRequest {
@@ -140,6 +156,7 @@ export class LargeValues {
     if (large.slot === null) {
       executor.reject(large.command, NO_MEMORY);
     } else {
+      this.parkedBytes -= valueLength(large);
       context.keyspace.unparkStaged(large.slot, client.db);
       context.largeStaged = true;
       executor.execute(large.command, false);
@@ -148,4 +165,8 @@ export class LargeValues {
     if (muted) output.unmute();
     if (client.replyMode === ReplyMode.SKIP_NEXT) client.replyMode = ReplyMode.ON;
   }
+}
+
+function valueLength(large: LargeRequest): number {
+  return large.args[large.args.length - 1];
 }

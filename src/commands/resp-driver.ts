@@ -133,7 +133,7 @@ export class RespDriver implements Driver<Client> {
     parser.maxBulkBytes = settings.protoMaxBulkLen;
     this.executor.timesAll =
       settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
-    const repliesStart = output.totalBytes;
+    const repliesStart = output.written;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
     if (client.large !== null) {
@@ -168,7 +168,7 @@ export class RespDriver implements Driver<Client> {
         return position;
       }
       if (count === 0) position = parser.restOffset;
-      if (budget <= 0 || output.totalBytes + output.position - repliesStart > MAX_REPLY_BYTES_PER_TURN) {
+      if (budget <= 0 || output.written - repliesStart > MAX_REPLY_BYTES_PER_TURN) {
         client.again = true;
         return position;
       }

@@ -82,6 +82,11 @@ export class Output {
     return this.position;
   }
 
+  /** Bytes written so far, those of the open record included: the difference of two readings is what was written between. */
+  get written(): number {
+    return this.totalBytes + this.position - this.recordStart;
+  }
+
   /** Free bytes before the next flush. */
   get room(): number {
     return this.limit - this.position;

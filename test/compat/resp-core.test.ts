@@ -37,6 +37,8 @@ describeWithRedis('RESP protocol', (peers) => {
     `*${'1'.repeat(70_000)}`,
     `*1\r\n$${'1'.repeat(70_000)}`,
     'PING\r\nQUIT\r\nPING\r\n',
+    'POST / HTTP/1.1\r\nHost: x\r\n\r\nSET a 1\r\n',
+    'PING\r\nHost: x\r\nPING\r\n',
   ])('breaks off %#', (data) => peers.compareUntilClosed(data));
 
   it('requests cut anywhere', async () => {
