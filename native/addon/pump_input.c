@@ -190,11 +190,11 @@ static void apply_event(pump *p, const int32_t *event) {
   pump_conn *c = conn_live(p, number);
   if (c == NULL || (c->flags & CONN_DELIVERED) == 0) return;
   c->flags &= ~(uint32_t)CONN_DELIVERED;
-  const uint32_t length = (uint32_t)event[EVENT_LENGTH];
+  const uint32_t length = c->delivered_bytes; /* not the event's words: JavaScript can write to those */
   uint32_t consumed = event[EVENT_CONSUMED] < 0 ? 0 : (uint32_t)event[EVENT_CONSUMED];
   if (consumed > length) consumed = length;
   const uint8_t *base = c->own_arena >= 0 ? arena_table[c->own_arena].base : p->input;
-  const uint8_t *rest = base + event[EVENT_OFFSET] + consumed;
+  const uint8_t *rest = base + c->delivered_offset + consumed;
   uint32_t rest_bytes = length - consumed;
   const bool is_resumed = (c->flags & CONN_RESUMED) != 0;
   c->flags &= ~(uint32_t)CONN_RESUMED;
@@ -266,6 +266,8 @@ static void deliver(pump *p, int32_t number, int32_t arena_number, uint32_t offs
   event[EVENT_OFFSET] = (int32_t)offset;
   event[EVENT_LENGTH] = (int32_t)length;
   event[EVENT_ARENA] = arena_number;
+  c->delivered_offset = offset;
+  c->delivered_bytes = length;
   c->flags |= CONN_DELIVERED;
   c->flags &= ~(uint32_t)CONN_HELD;
 }

@@ -202,14 +202,16 @@ const char *send_records(pump *p, int32_t count) {
 
 /* ---- the queue ---- */
 
-static int gather_queue(const pump_conn *c, struct iovec *parts, size_t *bytes) {
+/* Up to `budget` bytes from the head of the queue; -1 when an arena was released before its SENT event. */
+static int gather_queue(const pump_conn *c, size_t budget, struct iovec *parts, size_t *bytes) {
   int count = 0;
   *bytes = 0;
-  for (out_chunk *chunk = c->out_first; chunk != NULL && count < IOV_LIMIT; chunk = chunk->next) {
+  for (out_chunk *chunk = c->out_first; chunk != NULL && count < IOV_LIMIT && *bytes < budget; chunk = chunk->next) {
     uint8_t *at = chunk->arena < 0 ? chunk->data + chunk->offset : arena_at(chunk->arena, chunk->offset, chunk->length);
-    if (at == NULL) return -1; /* the arena was released before its SENT event */
-    parts[count++] = (struct iovec){.iov_base = at, .iov_len = chunk->length};
-    *bytes += chunk->length;
+    if (at == NULL) return -1;
+    const size_t length = chunk->length < budget - *bytes ? chunk->length : budget - *bytes;
+    parts[count++] = (struct iovec){.iov_base = at, .iov_len = length};
+    *bytes += length;
   }
   return count;
 }
@@ -249,7 +251,7 @@ void send_queued(pump *p, int32_t number) {
   struct iovec parts[IOV_LIMIT];
   size_t budget = FLUSH_BYTES_MAX, bytes;
   while (c->out_first != NULL && budget > 0) {
-    const int count = gather_queue(c, parts, &bytes);
+    const int count = gather_queue(c, budget, parts, &bytes);
     const ssize_t sent = count < 0 ? -1 : send_parts(c->fd, parts, count);
     if (sent < 0) {
       if (count >= 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
@@ -259,7 +261,7 @@ void send_queued(pump *p, int32_t number) {
     c->active_ms = p->now_ms;
     advance_queue(p, number, (size_t)sent);
     if ((size_t)sent < bytes) break;
-    budget = (size_t)sent < budget ? budget - (size_t)sent : 0;
+    budget -= (size_t)sent;
   }
   after_flush(p, number);
 }
