@@ -27,6 +27,13 @@ const BALANCE_INTERVAL = 512;
 const DONOR_AGE_RATIO = 2;
 const DONOR_AGE_MIN_S = 5;
 
+/** In place of the class that wants a page. */
+const NO_CLASS = -1;
+/** Requests for a class without pages until it is given one. */
+const PAGE_DEMAND = 1024;
+/** Classes that are asked for a page before an allocation gives up. */
+const DONOR_TRIES = 8;
+
 const enum Verdict {
   /** Not an item, or one that must stay. */
   SKIPPED = 0,
@@ -45,6 +52,8 @@ export class Eviction {
   #handChunk = 0;
   #handCount = 0;
   #victimAgeS = 0;
+  /** Classes that #movePage has looked at. */
+  readonly #tried = new Uint8Array(CLASS_COUNT);
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
@@ -56,6 +65,20 @@ export class Eviction {
 
   get policy(): number {
     return this.#ctl[Super.POLICY_WORD];
+  }
+
+  hasPages(slabClass: number): boolean {
+    return this.#ctl[this.#keyspace.slabs.classWord(slabClass) + SlabClass.PAGES_WORD] > 0;
+  }
+
+  /**
+   * False when the class has no page and has not been asked for often enough to be given one: emptying a page of a small
+   * pool for one item would throw thousands out.
+   */
+  mayMakeRoom(slabClass: number): boolean {
+    if (this.hasPages(slabClass)) return true;
+    const word = this.#keyspace.slabs.classWord(slabClass) + SlabClass.EVICTIONS_WORD;
+    return ++this.#ctl[word] % PAGE_DEMAND === 0;
   }
 
   /** Frees at least one chunk of a class (into this participant's magazine); false when nothing may go. */
@@ -71,6 +94,13 @@ export class Eviction {
       this.#movePage(slabClass);
     }
     return this.#sweepClass(slabClass) || this.#movePages(slabClass);
+  }
+
+  /** Empties a page for the index, which has none left to grow into; false when no page can be emptied. */
+  refillReserve(): boolean {
+    this.#keyspace.settle();
+    this.#keyspace.freeUnlinked();
+    return this.#keyspace.pool.dramFree > 0 || this.#movePage(NO_CLASS);
   }
 
   /** Moves pages until the pool may give one to the class: the reserve is filled up first. */
@@ -221,25 +251,34 @@ export class Eviction {
 
   // ---- pages between classes
 
-  /** Empties a page of the class whose items have been idle longest and gives it back to the pool. */
+  /** Empties a page of the class whose items have been idle longest, or of the next one, and gives it back to the pool. */
   #movePage(slabClass: number): boolean {
-    const donor = this.#findDonor(slabClass);
-    if (donor < 0) return false;
-    const word = this.#keyspace.slabs.classWord(donor);
-    const page = this.#ctl[word + SlabClass.HAND_PAGE_WORD];
-    if (page === NO_PAGE || !this.emptyPage(page)) return false;
-    this.#keyspace.statistics[Stat.PAGES_MOVED]++;
-    return true;
+    this.#tried.fill(0);
+    if (slabClass >= 0) this.#tried[slabClass] = 1;
+    for (let tries = 0; tries < DONOR_TRIES; tries++) {
+      const donor = this.#findDonor(slabClass);
+      if (donor < 0) return false;
+      const page = this.#ctl[this.#keyspace.slabs.classWord(donor) + SlabClass.HAND_PAGE_WORD];
+      if (page !== NO_PAGE && this.emptyPage(page)) {
+        this.#keyspace.statistics[Stat.PAGES_MOVED]++;
+        return true;
+      }
+      this.#tried[donor] = 1;
+    }
+    return false;
   }
 
+  /** The class to take a page from: idle for longest, and clearly longer than the taker's own victims if it has pages. */
   #findDonor(slabClass: number): number {
     const ctl = this.#ctl;
     const own = this.#keyspace.slabs.classWord(slabClass);
-    const ownAge = ctl[own + SlabClass.PAGES_WORD] === 0 ? -1 : ctl[own + SlabClass.VICTIM_AGE_WORD];
     let donor = -1;
-    let donorAge = ownAge < 0 ? -1 : ownAge * DONOR_AGE_RATIO + DONOR_AGE_MIN_S;
+    let donorAge =
+      slabClass >= 0 && this.hasPages(slabClass)
+        ? ctl[own + SlabClass.VICTIM_AGE_WORD] * DONOR_AGE_RATIO + DONOR_AGE_MIN_S
+        : -1;
     for (let c = 0; c < CLASS_COUNT; c++) {
-      if (c === slabClass || ctl[this.#keyspace.slabs.classWord(c) + SlabClass.PAGES_WORD] < 1) continue;
+      if (this.#tried[c] === 1 || ctl[this.#keyspace.slabs.classWord(c) + SlabClass.PAGES_WORD] === 0) continue;
       const age = this.#idleAge(c);
       if (age > donorAge) {
         donorAge = age;

@@ -91,7 +91,8 @@ export class ItemCursor {
 
   readonly #protectedPages = new Int32Array(PROTECTED_FINDS);
   readonly #protectedUnits = new Int32Array(PROTECTED_FINDS);
-  #protectedNext = 0;
+  /** Finds of the running command: what of the two arrays counts. */
+  #protectedCount = 0;
 
   constructor(parts: KeyspaceParts) {
     const { memory } = parts;
@@ -198,10 +199,9 @@ export class ItemCursor {
     this.encoding = (shape >>> Item.ENCODING_SHIFT) & Item.ENCODING_MASK;
     this.valueLength = item.i32[(itemOffset >>> 2) + Item.VALUE_LENGTH_WORD];
     this.valueOffset = itemOffset + Item.HEADER_BYTES + keyLength;
-    const next = this.#protectedNext;
+    const next = this.#protectedCount++ & (PROTECTED_FINDS - 1);
     this.#protectedPages[next] = page;
     this.#protectedUnits[next] = unit;
-    this.#protectedNext = (next + 1) & (PROTECTED_FINDS - 1);
   }
 
   /** Positions the cursor on the entry that the index stands on (scans, eviction). False when the slot is empty. */
@@ -226,8 +226,16 @@ export class ItemCursor {
     index.arena = this.#cursorArena;
   }
 
+  /** The command is over: nothing of what it found needs to stay. */
+  forgetFinds(): void {
+    this.#protectedCount = 0;
+    this.foundOffset = -1;
+  }
+
+  /** True for the items of the running command's last finds. */
   isProtected(page: number, unit: number): boolean {
-    for (let i = 0; i < PROTECTED_FINDS; i++) {
+    const count = Math.min(this.#protectedCount, PROTECTED_FINDS);
+    for (let i = 0; i < count; i++) {
       if (this.#protectedPages[i] === page && this.#protectedUnits[i] === unit) return true;
     }
     return false;

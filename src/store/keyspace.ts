@@ -62,6 +62,7 @@ export class Keyspace extends Staging {
 
   unlock(hash: number): void {
     this.settle();
+    this.forgetFinds();
     if (this.growPending) this.grow();
     this.memory.unlock(this.index.shardWord(hash));
     if (this.held.count !== 0) this.freeUnlinked();
@@ -89,6 +90,7 @@ export class Keyspace extends Staging {
 
   openGate(): void {
     this.settle();
+    this.forgetFinds();
     this.grow();
     if (this.held.count !== 0) this.freeUnlinked();
     this.gate.open();

@@ -35,6 +35,7 @@ export class LockSet {
 
   release(): void {
     this.#keyspace.settle();
+    this.#keyspace.forgetFinds();
     this.#keyspace.grow();
     for (let i = 0; i < this.#bits.length; i++) {
       for (let bits = this.#bits[i]; bits !== 0; bits &= bits - 1) this.#memory.unlock(this.#word(i, bits));

@@ -10,7 +10,7 @@ import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, PageKind, Shard } from '../layout/superblock.js';
 import { STAGED_SLOT } from '../memory/held.js';
 import { DRAM_RESERVE_PAGES, NO_PAGE } from '../memory/page-pool.js';
-import { CLASS_OF_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
+import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
 import type { Eviction } from './eviction.js';
 import { ItemCursor, type KeyspaceParts, LINKED } from './item-cursor.js';
@@ -99,10 +99,21 @@ export abstract class Staging extends ItemCursor {
     if (units > MAX_CHUNK_UNITS) return this.allocateLarge(size);
     const slabClass = CLASS_OF_UNITS[units];
     const { slabs } = this;
-    if (!slabs.take(slabClass) && !(this.eviction.makeRoom(slabClass) && slabs.take(slabClass))) return false;
+    if (!slabs.take(slabClass) && !this.#takeWithRoom(slabClass)) return false;
     this.#stagedPage = slabs.page;
     this.#stagedUnit = slabs.unit;
     return true;
+  }
+
+  /** Makes room in the class; while it has no page of its own, a chunk of a somewhat larger one does mostly. */
+  #takeWithRoom(slabClass: number): boolean {
+    const { slabs, eviction } = this;
+    if (eviction.mayMakeRoom(slabClass) && eviction.makeRoom(slabClass) && slabs.take(slabClass)) return true;
+    const limit = CLASS_UNITS[slabClass] + Math.max(1, CLASS_UNITS[slabClass] >>> 1);
+    for (let c = slabClass + 1; c < CLASS_COUNT && CLASS_UNITS[c] <= limit; c++) {
+      if (slabs.take(c) || (eviction.hasPages(c) && eviction.makeRoom(c) && slabs.take(c))) return true;
+    }
+    return eviction.makeRoom(slabClass) && slabs.take(slabClass);
   }
 
   protected allocateLarge(size: number): boolean {
@@ -166,7 +177,10 @@ export abstract class Staging extends ItemCursor {
       index.clearFetched();
     } else {
       this.makeHeldRoom();
-      if (!index.insert(hash, page, unit, this.accessNow)) {
+      const inserted =
+        index.insert(hash, page, unit, this.accessNow) ||
+        (this.eviction.refillReserve() && index.insert(hash, page, unit, this.accessNow));
+      if (!inserted) {
         this.dropStaged();
         this.statistics[Stat.OUT_OF_MEMORY]++;
         return false;
