@@ -22,8 +22,11 @@ export function flushAll(context: MemcachedContext): void {
     keyspace.scheduleFlush(DB, context.expiryMs(seconds));
   } else {
     keyspace.closeGate();
-    keyspace.flush(DB);
-    keyspace.openGate();
+    try {
+      keyspace.flush(DB);
+    } finally {
+      keyspace.openGate();
+    }
   }
   context.answer(Replies.OK);
 }

@@ -26,18 +26,15 @@ export class LargeValue {
 
 /** A retrieval of so many keys that it is done in pieces. */
 export class LongRetrieval {
-  readonly withVersion: boolean;
+  withVersion = false;
   /** What gat sets; -1 = keep. */
-  readonly expiryMs: number;
+  expiryMs = -1;
   /** Bytes of the line that are not done yet, and of the line end behind them. */
-  leftBytes: number;
-  readonly endBytes: number;
+  leftBytes = 0;
+  endBytes = 0;
 
-  constructor(withVersion: boolean, expiryMs: number, leftBytes: number, endBytes: number) {
-    this.withVersion = withVersion;
-    this.expiryMs = expiryMs;
-    this.leftBytes = leftBytes;
-    this.endBytes = endBytes;
+  copy(): LongRetrieval {
+    return Object.assign(new LongRetrieval(), this);
   }
 }
 

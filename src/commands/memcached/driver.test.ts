@@ -73,6 +73,22 @@ describe('a memcached connection', () => {
     expect(s.counters.values[Counter.connectionYields]).toBeGreaterThanOrEqual(yields + 5);
   });
 
+  it('answers alike when it looks ahead in a large index', () => {
+    const store = testStore();
+    const s = new MemcachedSession(store);
+    const keys = Array.from({ length: 150 }, (_, i) => `ahead${i}`);
+    s.send(keys.map((key, i) => `set ${key} ${i} 0 1 noreply\r\n${i % 10}\r\n`).join(''));
+    const requests = `get ${keys.join(' ')}\r\ngets a b c d e f\r\n${keys.map((key) => `mg ${key} v\r\n`).join('')}`;
+    const flushed = `get ahead1\r\nget ahead2\r\nget ahead3\r\nflush_all\r\nget ahead1\r\nadd ahead1 0 0 1\r\nx\r\nget ahead1\r\n`;
+    const plain = s.send(requests);
+    Object.defineProperty(store, 'prefetchWorthwhile', { get: () => true, configurable: true });
+    expect(s.send(requests)).toBe(plain);
+    expect(s.send(flushed)).toMatch(
+      /ahead3 3 1\r\n3\r\nEND\r\nOK\r\nEND\r\nSTORED\r\nVALUE ahead1 0 1\r\nx\r\nEND\r\n$/,
+    );
+    Reflect.deleteProperty(store, 'prefetchWorthwhile');
+  });
+
   it('closes after a line that never ends', () => {
     const s = session();
     expect(s.send('x'.repeat(3000))).toBe('CLIENT_ERROR line too long\r\n');

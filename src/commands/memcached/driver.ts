@@ -124,6 +124,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     const { tokenizer, context } = this;
     const { u8 } = input;
     this.repliesStart = this.repliesSoFar;
+    context.isHashKnown = false;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
     if (client.swallowBytes > 0) position = this.pending.swallow(client, position, end);

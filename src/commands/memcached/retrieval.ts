@@ -19,6 +19,9 @@ import { writeValue } from './value.js';
 const SPACE = 32;
 /** No new expiry. */
 const KEEP_TTL = -1;
+/** Fewer keys than this are not worth two passes. */
+const PREFETCH_MIN = 4;
+const LOOK_AHEAD_KEYS = 64;
 
 export function retrieve(context: MemcachedContext): void {
   const command = context.word(Request.command);
@@ -35,20 +38,47 @@ export function retrieve(context: MemcachedContext): void {
   const count = context.tokenCount;
   const hasMore = (context.word(Request.flags) & RequestFlag.MORE_TOKENS) !== 0;
   if (!areKeysShort(context, first, hasMore)) return context.reply.line(Replies.BAD_FORMAT);
+  if (hasMore || (count - first >= PREFETCH_MIN && context.keyspace.prefetchWorthwhile)) {
+    return begin(context, context.tokenOffset(first), withVersion, expiryMs);
+  }
   for (let i = first; i < count; i++) {
     context.takeKey(i);
     retrieveKey(context, withVersion, expiryMs);
   }
-  if (!hasMore) return context.reply.line(Replies.END);
-  const position = context.tokenOffset(count - 1) + context.tokenLength(count - 1);
+  context.reply.line(Replies.END);
+}
+
+/** The retrieval in hand; a copy hangs on the client when it is not done at once. */
+const current = new LongRetrieval();
+
+function begin(context: MemcachedContext, position: number, withVersion: boolean, expiryMs: number): void {
   const lineEnd = context.word(Request.lineEnd);
-  const next = context.word(Request.next);
-  const long = new LongRetrieval(withVersion, expiryMs, lineEnd - position, next - lineEnd);
-  const consumed = goOn(context, long, position);
-  if (consumed < next) {
-    context.client.retrieval = long;
-    context.setNext(consumed);
+  current.withVersion = withVersion;
+  current.expiryMs = expiryMs;
+  current.leftBytes = lineEnd - position;
+  current.endBytes = context.word(Request.next) - lineEnd;
+  context.isHashKnown = false;
+  const consumed = goOn(context, current, position);
+  if (current.leftBytes === 0) return;
+  context.client.retrieval = current.copy();
+  context.setNext(consumed);
+}
+
+const hashes = new Int32Array(LOOK_AHEAD_KEYS);
+
+/** First pass over the next keys: their buckets, then their items, so that the cache misses overlap. Returns how many. */
+function lookAhead(context: MemcachedContext, position: number, lineEnd: number): number {
+  const { keyspace } = context;
+  let at = position;
+  let count = 0;
+  while (count < LOOK_AHEAD_KEYS && nextKey(context, at, lineEnd) > 0) {
+    const hash = context.hashKey();
+    hashes[count++] = hash;
+    keyspace.prefetchBucket(hash);
+    at = context.keyOffset + context.keyLength;
   }
+  for (let i = 0; i < count; i++) keyspace.prefetchItem(hashes[i]);
+  return count;
 }
 
 /**
@@ -60,12 +90,23 @@ export function goOn(context: MemcachedContext, long: LongRetrieval, position: n
   const lineEnd = position + long.leftBytes;
   const start = output.totalBytes + output.position;
   const isDatagram = context.client.conn < 0;
+  const looksAhead = context.keyspace.prefetchWorthwhile;
   let at = position;
+  let ahead = 0;
+  let known = 0;
   for (let keys = 0; isDatagram || keys < MAX_REQUESTS_PER_TURN; keys++) {
     if (output.totalBytes + output.position - start > MAX_REPLY_BYTES_PER_TURN) break;
+    if (looksAhead && ahead === known) {
+      known = lookAhead(context, at, lineEnd);
+      ahead = 0;
+    }
     if (nextKey(context, at, lineEnd) === 0) {
       at = lineEnd;
       break;
+    }
+    if (ahead < known) {
+      context.isHashKnown = true;
+      context.knownHash = hashes[ahead++];
     }
     retrieveKey(context, long.withVersion, long.expiryMs);
     at = context.keyOffset + context.keyLength;
