@@ -172,6 +172,28 @@ describe('large values', () => {
     expect(s.send('get a\r\n')).toBe(`VALUE a 0 200001\r\n${LARGE}-${LARGE}\r\nEND\r\n`);
   });
 
+  it('that are announced and do not come take a bounded part of the store', () => {
+    const store = testStore();
+    const s = new MemcachedSession(store);
+    const clients = Array.from({ length: 40 }, (_, i) => {
+      s.client = s.connect();
+      s.send(`set big${i} 0 0 1000000\r\nx`);
+      return s.client;
+    });
+    const staged = clients.filter((client) => client.large !== null).length;
+    expect(staged).toBe(8);
+    const other = new MemcachedSession(store);
+    expect(other.send('set small 0 0 1\r\n1\r\nget small\r\n')).toBe('STORED\r\nVALUE small 0 1\r\n1\r\nEND\r\n');
+    for (const client of clients) {
+      s.client = client;
+      s.close();
+    }
+    s.client = s.connect();
+    s.send('set big 0 0 1000000\r\nx');
+    expect(s.client.large).not.toBe(null);
+    s.close();
+  });
+
   it('that are too large are refused at once and swallowed; a set that fails takes the old value with it', () => {
     const s = session();
     s.send('set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\n');

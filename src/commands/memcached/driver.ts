@@ -123,7 +123,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
   private requests(client: MemcachedClient, input: Bytes, offset: number, end: number): number {
     const { tokenizer, context } = this;
     const { u8 } = input;
-    this.repliesStart = this.repliesSoFar;
+    this.repliesStart = this.output.written;
     context.isHashKnown = false;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
@@ -198,7 +198,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       const next = records[record + Request.next];
       if (client.closing !== Closing.NO || client.suspended) return next;
       if (client.retrieval !== null) return this.yieldAt(client, next);
-      if (this.repliesSoFar - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
+      if (this.output.written - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
     }
     context.isHashKnown = false;
     return -1;
@@ -209,11 +209,6 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     client.again = true;
     this.counters[Counter.connectionYields]++;
     return offset;
-  }
-
-  /** Grows with every byte written; a flush of the output may set it back by what others had written before. */
-  private get repliesSoFar(): number {
-    return this.output.totalBytes + this.output.position;
   }
 
   /** Hashes of the first keys; then the store loads buckets and items, so that their cache misses overlap. */

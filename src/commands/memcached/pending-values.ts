@@ -7,6 +7,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
+import { Page } from '../../layout/location.js';
 import { copyBytes } from '../../native/copy.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { CommandCode, Request, RequestFlag } from '../../protocol/memcached/request.js';
@@ -20,11 +21,18 @@ import { prepareClassic } from './storage.js';
 import { dropOld } from './store.js';
 
 const CRLF_BYTES = 2;
+/**
+ * All values on their way in to this worker may take this part of the store, so that announcing large values and not
+ * sending them cannot drive out what is there. Beyond it a value is collected in the input: its memory grows as it comes.
+ */
+const INCOMING_PART = 1 / 4;
 const CR = 13;
 const LF = 10;
 
 export class PendingValues {
   private readonly context: MemcachedContext;
+  /** Value bytes of all large values on their way. */
+  private incomingBytes = 0;
 
   constructor(context: MemcachedContext) {
     this.context = context;
@@ -45,6 +53,7 @@ export class PendingValues {
       : prepareClassic(context);
     if (error !== null) return this.refuse(client, error, valueOffset, end);
     if (valueBytes <= INLINE_VALUE_BYTES || isAppend(context)) return start;
+    if (this.incomingBytes > 0 && this.incomingBytes + valueBytes > this.incomingLimit) return start;
     return this.stage(client, start, end);
   }
 
@@ -81,7 +90,14 @@ export class PendingValues {
   drop(client: MemcachedClient): void {
     const { large } = client;
     client.large = null;
-    if (large?.isParked) this.context.keyspace.dropParked(large.slot);
+    if (large === null) return;
+    this.incomingBytes -= large.valueBytes;
+    if (large.isParked) this.context.keyspace.dropParked(large.slot);
+  }
+
+  private get incomingLimit(): number {
+    const { memory } = this.context.keyspace;
+    return (memory.dramPages + memory.capacityPages) * Page.BYTES * INCOMING_PART;
   }
 
   private refuse(client: MemcachedClient, error: Uint8Array, valueOffset: number, end: number): number {
@@ -117,6 +133,7 @@ export class PendingValues {
     copyBytes(line, 0, input, start, line.length);
     const large = new LargeValue(slot, line, valueBytes);
     client.large = large;
+    this.incomingBytes += valueBytes;
     if (hereBytes === valueBytes) {
       large.isComplete = true;
     } else {

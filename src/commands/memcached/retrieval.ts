@@ -66,18 +66,15 @@ function begin(context: MemcachedContext, position: number, withVersion: boolean
 
 const hashes = new Int32Array(LOOK_AHEAD_KEYS);
 
-/** First pass over the next keys: their buckets, then their items, so that the cache misses overlap. Returns how many. */
+/** First pass over the next keys: all their cache misses overlap. Returns how many keys. */
 function lookAhead(context: MemcachedContext, position: number, lineEnd: number): number {
-  const { keyspace } = context;
   let at = position;
   let count = 0;
   while (count < LOOK_AHEAD_KEYS && nextKey(context, at, lineEnd) > 0) {
-    const hash = context.hashKey();
-    hashes[count++] = hash;
-    keyspace.prefetchBucket(hash);
+    hashes[count++] = context.hashKey();
     at = context.keyOffset + context.keyLength;
   }
-  for (let i = 0; i < count; i++) keyspace.prefetchItem(hashes[i]);
+  context.keyspace.prefetch(hashes, count);
   return count;
 }
 
@@ -88,14 +85,14 @@ function lookAhead(context: MemcachedContext, position: number, lineEnd: number)
 export function goOn(context: MemcachedContext, long: LongRetrieval, position: number): number {
   const { output } = context.reply;
   const lineEnd = position + long.leftBytes;
-  const start = output.totalBytes + output.position;
+  const start = output.written;
   const isDatagram = context.client.conn < 0;
   const looksAhead = context.keyspace.prefetchWorthwhile;
   let at = position;
   let ahead = 0;
   let known = 0;
   for (let keys = 0; isDatagram || keys < MAX_REQUESTS_PER_TURN; keys++) {
-    if (output.totalBytes + output.position - start > MAX_REPLY_BYTES_PER_TURN) break;
+    if (output.written - start > MAX_REPLY_BYTES_PER_TURN) break;
     if (looksAhead && ahead === known) {
       known = lookAhead(context, at, lineEnd);
       ahead = 0;
