@@ -118,13 +118,7 @@ export class Executor {
     } else {
       this.lockTransaction(transaction, watched);
     }
-    let intact = true;
-    if (watched !== null) {
-      for (const w of watched.values()) {
-        if (this.keyspace.watchSignature(w.hash, w.db, w.key, 0, w.key.length) !== w.signature) intact = false;
-      }
-    }
-    if (intact) {
+    if (watched === null || this.areUnchanged(watched)) {
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
       for (let i = 0; i < transaction.commands.length; i++) {
@@ -139,6 +133,21 @@ export class Executor {
       this.reply.nilArray();
     }
     this.unlockAll();
+  }
+
+  /** True when all watched keys are as they were; their locks are held. */
+  private areUnchanged(watched: ReadonlyMap<string, WatchedKey>): boolean {
+    for (const w of watched.values()) {
+      const signature = this.keyspace.watchSignature(this.hashWatched(w), w.db, w.key, 0, w.key.length);
+      if (signature !== w.signature) return false;
+      // Signatures tell the states of one key apart, not those of two keys of one name in different databases.
+      if (signature !== 0 && this.keyspace.physical(w.db) !== w.physical) return false;
+    }
+    return true;
+  }
+
+  private hashWatched(w: WatchedKey): number {
+    return this.keyspace.hash(w.db, w.key, 0, w.key.length);
   }
 
   // ---- refusing
@@ -303,7 +312,7 @@ export class Executor {
     const client = context.client;
     const keyspace = this.keyspace;
     keyspace.lockSet.clear();
-    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(w.hash);
+    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(this.hashWatched(w));
     for (let i = 0; i < transaction.commands.length; i++) {
       context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
       this.hashKeys(transaction.commands[i]);

@@ -61,10 +61,13 @@ export class Transaction {
   }
 }
 
-/** A key under WATCH: its own copy of the name and the state it had. */
+/**
+ * A key under WATCH: its own copy of the name and the state it had. Its hash is not kept: it belongs to the physical database,
+ * and FLUSHALL and SWAPDB put another one behind the number.
+ */
 export interface WatchedKey {
   readonly db: number;
+  readonly physical: number;
   readonly key: Bytes;
-  readonly hash: number;
   readonly signature: number;
 }

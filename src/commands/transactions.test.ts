@@ -83,6 +83,16 @@ describe('WATCH', () => {
     },
   );
 
+  it('sees a key that appears after the database behind the number has changed', () => {
+    as(two, 'SET other 1');
+    as(one, 'WATCH gone', 'MULTI', 'PING');
+    as(two, 'FLUSHALL', 'SET gone 1');
+    expect(as(one, 'EXEC')).toBe('*-1\r\n');
+    as(one, 'WATCH nowhere', 'MULTI', 'PING');
+    as(two, 'FLUSHALL');
+    expect(as(one, 'EXEC')).toBe('*1\r\n+PONG\r\n');
+  });
+
   it('ends with UNWATCH, DISCARD, EXEC and RESET', () => {
     for (const end of [['UNWATCH'], ['MULTI', 'DISCARD'], ['MULTI', 'EXEC'], ['RESET']]) {
       as(one, 'SET k 1', 'WATCH k', ...end);

@@ -41,9 +41,8 @@ function watch(context: Context): void {
     const id = `${client.db}:${context.argString(argument)}`;
     if (client.watched.has(id)) continue;
     const key = Bytes.from(context.argBytes(argument));
-    const hash = context.keyHashes[k];
-    const signature = keyspace.watchSignature(hash, client.db, key, 0, key.length);
-    client.watched.set(id, { db: client.db, key, hash, signature });
+    const signature = keyspace.watchSignature(context.keyHashes[k], client.db, key, 0, key.length);
+    client.watched.set(id, { db: client.db, physical: keyspace.physical(client.db), key, signature });
   }
   context.reply.ok();
 }
