@@ -49,6 +49,8 @@ export class Executor {
   private readonly counters: Float64Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
+  /** The command in hand may change the store; see abandon. */
+  private isWriting = false;
   private tick = 0;
 
   constructor(environment: Environment, table: CommandTable, reply: Reply) {
@@ -75,6 +77,7 @@ export class Executor {
   execute(command: Command | null, keyHashKnown: boolean): void {
     const context = this.context;
     const client = context.client;
+    this.isWriting = false;
     client.commands++;
     this.counters[Counter.commands]++;
     if (command === null) return this.rejectUnknown();
@@ -88,8 +91,12 @@ export class Executor {
     this.call(command, keyHashKnown);
   }
 
-  /** After an exception: gives back whatever is locked. */
-  abandon(): void {
+  /**
+   * After an exception: gives back what is locked, if nothing can be half done. False = a writing command was at it: then only the
+   * end of this participant, whose journal the others roll back, leaves the store as it was.
+   */
+  abandon(): boolean {
+    if (this.isWriting) return false;
     const held = this.held;
     this.held = Held.NOTHING;
     this.context.inTransaction = false;
@@ -97,6 +104,7 @@ export class Executor {
     if (held === Held.KEY) this.keyspace.unlock(this.heldHash);
     else if (held === Held.SET) this.keyspace.lockSet.release();
     else if (held === Held.GATE) this.keyspace.openGate();
+    return true;
   }
 
   /** EXEC: runs the client's queue as one atomic step. The caller has checked that there is one. */
@@ -108,6 +116,7 @@ export class Executor {
     client.transaction = null;
     client.watched = null;
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
+    this.isWriting = (transaction.flags & Flag.WRITE) !== 0;
 
     const exclusive =
       (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
@@ -187,6 +196,7 @@ export class Executor {
   private call(command: Command, keyHashKnown: boolean): void {
     const context = this.context;
     const keyspace = this.keyspace;
+    this.isWriting = (command.flags & Flag.WRITE) !== 0;
     if (command.keyMode === KeyMode.ONE && !command.exclusive) {
       const key = command.firstKey;
       const length = context.argLength(key);

@@ -62,6 +62,19 @@ describe('RESP driver', () => {
     expect(session.send('SET k 1')).toBe('+OK\r\n');
   });
 
+  it('passes the fault of a writing handler on: the worker must end', () => {
+    const [set] = session.executor.table.all.filter((command) => command.fullName === 'set');
+    const { stage } = set;
+    Object.assign(set, {
+      stage: () => {
+        throw new Error('a bug');
+      },
+    });
+    expect(() => session.send('SET k v')).toThrow('a bug');
+    expect(session.faults).toEqual([]);
+    Object.assign(set, { stage });
+  });
+
   it('describes a client', () => {
     session.send('CLIENT SETNAME me');
     session.send('WATCH a b');

@@ -64,8 +64,9 @@ export class RespDriver implements Driver<Client> {
     try {
       position = this.requests(client, input, offset, end);
     } catch (error) {
-      // A handler's fault, not the client's: nothing stays locked, the others are served on, this client must go.
-      this.executor.abandon();
+      // A handler's fault, not the client's: nothing stays locked, the others are served on, this client must go. If it
+      // may have changed something by halves, the worker ends, and another participant puts the store back.
+      if (!this.executor.abandon()) throw error;
       if (this.reply.output.isMuted) this.reply.output.unmute();
       this.environment.reportFault(error);
       this.reply.error('ERR internal error');
