@@ -85,9 +85,9 @@ static void settle_all(pump *p) {
   p->settling.count = 0;
 }
 
-static int32_t wait_limit_ms(const pump *p, int32_t timeout_ms) {
-  if (timeout_ms == 0 || p->ready_first >= 0 || p->notice_count > 0) return 0;
-  int32_t limit = timeout_ms < 0 || timeout_ms > WAIT_MS_MAX ? WAIT_MS_MAX : timeout_ms;
+static int32_t wait_limit_ms(const pump *p, int64_t deadline_ms) {
+  if (p->now_ms >= deadline_ms || p->ready_first >= 0 || p->notice_count > 0) return 0;
+  int32_t limit = (int32_t)(deadline_ms - p->now_ms);
   if (p->accept_retry_ms > 0) {
     const int64_t left = p->accept_retry_ms - p->now_ms;
     if (left < limit) limit = left < 0 ? 0 : (int32_t)left;
@@ -95,11 +95,12 @@ static int32_t wait_limit_ms(const pump *p, int32_t timeout_ms) {
   return idle_wait_ms(p, limit);
 }
 
-static void wait_for_events(pump *p, int32_t timeout_ms) {
-  const int32_t limit_ms = wait_limit_ms(p, timeout_ms);
+/* False when there was nothing: the time is over, or a signal came. */
+static bool wait_for_events(pump *p, int64_t deadline_ms) {
+  const int32_t limit_ms = wait_limit_ms(p, deadline_ms);
   int count = epoll_wait(p->epoll_fd, p->ready_events, EPOLL_BATCH, limit_ms);
   if (limit_ms != 0) p->now_ms = clock_now_ms();
-  for (int i = 0; i < count; i++) { /* count < 0 only by EINTR: an empty turn */
+  for (int i = 0; i < count; i++) {
     const uint64_t data = p->ready_events[i].data.u64;
     const int32_t number = (int32_t)(uint32_t)data;
     switch ((enum watch_type)(data >> 56)) {
@@ -113,6 +114,24 @@ static void wait_for_events(pump *p, int32_t timeout_ms) {
       case WATCH_WAKE: drain_wake(p); break;
     }
   }
+  return count > 0;
+}
+
+/*
+ * Waits and receives until there is an event or the time is over: parts of a large value that go straight to their place or out
+ * of it are no news to JavaScript.
+ */
+static void gather_events(pump *p, int32_t timeout_ms) {
+  const int32_t wait_ms = timeout_ms < 0 || timeout_ms > WAIT_MS_MAX ? WAIT_MS_MAX : timeout_ms;
+  const int64_t deadline_ms = p->now_ms + wait_ms;
+  bool is_more;
+  do {
+    is_more = wait_for_events(p, deadline_ms);
+    idle_expire(p);
+    emit_notices(p);
+    input_serve(p);
+    emit_notices(p);
+  } while (is_more && p->event_count == 0 && p->now_ms < deadline_ms);
 }
 
 int32_t pump_turn(pump *p, int32_t send_count, int32_t timeout_ms, const char **reason) {
@@ -128,11 +147,7 @@ int32_t pump_turn(pump *p, int32_t send_count, int32_t timeout_ms, const char **
     p->accept_retry_ms = 0;
     listeners_watch(p);
   }
-  wait_for_events(p, timeout_ms);
-  idle_expire(p);
-  emit_notices(p);
-  input_serve(p);
-  emit_notices(p);
+  gather_events(p, timeout_ms);
   conn_rest_slots(p);
   return (int32_t)p->event_count;
 }
