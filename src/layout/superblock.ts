@@ -55,8 +55,6 @@ export const enum Super {
   // One cache line each for words that are contended.
   /** The store gate: 0 = open, else the exclusive participant's number + 1. */
   GATE_WORD = 64,
-  /** Participants that take locks without marking themselves in-batch. */
-  UNBATCHED_COUNT_WORD = 80,
   /** Lock of the page table, the directory and the capacity log's queue. */
   PAGE_LOCK_WORD = 96,
   DRAM_FREE_WORD = 97,
@@ -78,11 +76,16 @@ export const enum Super {
   RECLAIM_LOCK_WORD = 112,
   RECLAIM_PAGE_WORD = 113,
   RECLAIM_UNIT_WORD = 114,
+  /** Items of the page that could not be settled in this pass. */
+  RECLAIM_LEFT_WORD = 115,
   PIN_LOCK_WORD = 128,
+  /** Pins in the table. */
+  PIN_COUNT_WORD = 129,
   SWEEP_WORD = 144,
   /** Times when a database is to be flushed (flush_all with a delay): low and high words; 0 = none. */
   FLUSH_AT_LOW_WORD = 160,
   FLUSH_AT_HIGH_WORD = 161,
+  /** Logical database + 1; 0 = no flush is scheduled. */
   FLUSH_DATABASE_WORD = 162,
   /** Pages whose spare chunks participants shall give back: bumped by whoever wants to empty a slab page. */
   DRAIN_WORD = 176,
@@ -134,6 +137,7 @@ export const enum Participant {
   /** Its page (journals, magazines, held chunks). */
   PAGE_WORD = 2,
   IN_BATCH_WORD = 3,
+  /** 1 = it takes shard locks without marking batches. */
   UNBATCHED_WORD = 4,
   WORDS = 16,
 }
@@ -143,6 +147,8 @@ export const enum ParticipantState {
   ACTIVE = 1,
   /** Dead; its changes are rolled back and its locks released, its chunks and pages not yet freed. */
   RESTORED = 2,
+  /** Taking its seat: it has no page, or not yet noted. */
+  ARRIVING = 3,
 }
 
 /** Slab class block, 64 bytes. */
@@ -166,13 +172,13 @@ export const enum SlabClass {
 export const enum PageInfo {
   /** kind | class << 8 | owner << 16 | closed flag */
   KIND_WORD = 0,
-  /** Slab: the page is being emptied, none of its chunks is handed out. */
+  /** Slab: the page is being emptied (by `owner`), none of its chunks is handed out. */
   CLOSED_FLAG = 0x0100_0000,
   NEXT_WORD = 1,
   PREVIOUS_WORD = 2,
   /** Slab: first free chunk + 1, linked through the chunks; 0 = none. Log: write position in units. Large: pages of the run. */
   FREE_HEAD_WORD = 3,
-  /** Slab: chunks in the page's free list. Log: live units. */
+  /** Slab: chunks in the page's free list. Log: live units; a hint, exact but for what deaths interrupted. */
   FREE_COUNT_WORD = 4,
   /** Slab: chunks ever handed out; those behind have never been used. Log: sequence number. */
   CARVED_WORD = 5,

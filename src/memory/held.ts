@@ -2,8 +2,8 @@
  * Chunks in flight: locations that this participant has taken and not yet linked, or unlinked and not yet freed, written
  * into its page so that whoever repairs after its death knows them.
  *
- * Slot 0 is the item being staged, 1 one being unpinned, the next PARKED_SLOTS hold values that arrive over several turns, the rest is a stack of
- * items unlinked by the running command, freed when its locks are released.
+ * Slot 0 is the item being staged, 1 one being unpinned, 2 one being moved; the next PARKED_SLOTS hold values that arrive over several
+ * turns, the rest is a stack of items unlinked by the running command, freed when its locks are released.
  */
 import { ParticipantPage as P } from '../layout/superblock.js';
 import type { Memory } from './memory.js';
@@ -11,9 +11,11 @@ import type { Memory } from './memory.js';
 export const STAGED_SLOT = 0;
 /** Item whose last pin has just gone. */
 export const UNPINNED_SLOT = 1;
-const FIRST_PARKED = 2;
+/** Chunk that an item is being moved to. */
+export const MOVING_SLOT = 2;
+const FIRST_PARKED = 3;
 /** Values that may be arriving at once in one participant. */
-export const PARKED_SLOTS = 1022;
+export const PARKED_SLOTS = 1021;
 const FIRST_DEFERRED = FIRST_PARKED + PARKED_SLOTS;
 export const DEFERRED_SLOTS = P.HELD_SLOTS - FIRST_DEFERRED;
 
@@ -40,6 +42,11 @@ export class Held {
 
   clear(slot: number): void {
     this.#words[this.#base + slot * 2] = 0;
+  }
+
+  /** Index of the slot's page word in this participant's page: what `clearWord` of the journal takes. */
+  word(slot: number): number {
+    return this.#base + slot * 2;
   }
 
   page(slot: number): number {

@@ -95,6 +95,14 @@ export class Journal {
     this.#memory.ctl[word] = value;
   }
 
+  /** Clears a word of any arena as part of the allocator's step: a held slot whose chunk is handed over. Word -1 = none. */
+  clearWord(arena: number, word: number): void {
+    if (word < 0) return;
+    const { i32 } = this.#memory.arenas[arena];
+    this.saveAlloc(arena, i32, word);
+    i32[word] = 0;
+  }
+
   commitAlloc(): void {
     this.#alloc = 0;
     this.#words[this.#allocCount] = 0;

@@ -10,16 +10,26 @@ import { PageInfo, PageKind, Super } from '../layout/superblock.js';
 import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
 
-/** DRAM pages kept back from slabs, for the index and for new participants. */
-export const DRAM_RESERVE_PAGES = 2;
+/** Share of DRAM kept back for new participants (a restart must find a page for its first one), as a divisor, and its bounds. */
+const RESERVE_DIVISOR = 64;
+const RESERVE_PAGES_MIN = 2;
+const RESERVE_PAGES_MAX = 16;
+/** Pages kept back from data for the index, beyond that. */
+const INDEX_PAGES = 2;
 /** No page. */
 export const NO_PAGE = 0;
 
 export class PagePool {
+  /** Free DRAM pages that the index leaves alone, and that data leaves alone. */
+  readonly indexReserve: number;
+  readonly dataReserve: number;
   readonly #memory: Memory;
   readonly #journal: Journal;
 
   constructor(memory: Memory, journal: Journal) {
+    const share = Math.floor(memory.dramPages / RESERVE_DIVISOR);
+    this.indexReserve = Math.max(RESERVE_PAGES_MIN, Math.min(RESERVE_PAGES_MAX, share));
+    this.dataReserve = this.indexReserve + INDEX_PAGES;
     this.#memory = memory;
     this.#journal = journal;
   }
@@ -32,12 +42,12 @@ export class PagePool {
     return this.#memory.ctl[Super.CAPACITY_FREE_WORD];
   }
 
-  /** Takes a DRAM page as `kind`; NO_PAGE when no more than `reservePages` are free, or maxmemory is reached. */
+  /** Takes a DRAM page as `kind`; NO_PAGE when no more than `reservePages` are free. For data (dataReserve), maxmemory is the other limit. */
   takeDram(kind: number, slabClass: number, reservePages: number): number {
     const { ctl, dramPages } = this.#memory;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
-    if (ctl[Super.DRAM_FREE_WORD] > reservePages && (kind !== PageKind.SLAB || this.#underLimit(1))) {
+    if (ctl[Super.DRAM_FREE_WORD] > reservePages && (reservePages < this.dataReserve || this.#underLimit(1))) {
       page = this.#findFree(1, dramPages, ctl[Super.DRAM_HINT_WORD]);
       if (page !== NO_PAGE) {
         this.#mark(page, kind, slabClass);
@@ -93,13 +103,14 @@ export class PagePool {
     return page;
   }
 
-  /** Gives back the run that begins at `page`. */
-  freeRun(page: number): void {
+  /** Gives back the run that begins at `page`, and clears the held slot that names it in the same step. */
+  freeRun(page: number, heldArena: number, heldWord: number): void {
     const { ctl } = this.#memory;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     const pageCount = ctl[this.#memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
     this.#unlink(page, Super.LARGE_HEAD_WORD, Super.LARGE_TAIL_WORD);
     for (let i = 0; i < pageCount; i++) this.#release(page + i);
+    this.#journal.clearWord(heldArena, heldWord);
     this.#finish();
   }
 
@@ -116,6 +127,35 @@ export class PagePool {
   free(page: number): void {
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     this.#release(page);
+    this.#finish();
+  }
+
+  /** Frees a participant's page and clears the word that names it in one step. */
+  freeParticipant(page: number, word: number): void {
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#release(page);
+    this.#journal.clearWord(0, word);
+    this.#finish();
+  }
+
+  /** Makes a taken page an index page and enters it where the index finds it, unless that word is set by now. */
+  enterIndexPage(page: number, word: number): boolean {
+    const { ctl } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    const enters = ctl[word] === NO_PAGE;
+    if (enters) {
+      this.#journal.setControl(word, page);
+      this.#journal.setControl(this.#memory.pageInfo(page) + PageInfo.KIND_WORD, PageKind.INDEX);
+    }
+    this.#finish();
+    return enters;
+  }
+
+  /** Makes a log page the youngest: it cannot be freed yet. */
+  requeueLog(page: number): void {
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#unlink(page, Super.LOG_HEAD_WORD, Super.LOG_TAIL_WORD);
+    this.#append(page, Super.LOG_HEAD_WORD, Super.LOG_TAIL_WORD);
     this.#finish();
   }
 
@@ -163,6 +203,16 @@ export class PagePool {
   #finish(): void {
     this.#journal.commitAlloc();
     this.#memory.unlock(Super.PAGE_LOCK_WORD);
+  }
+
+  /** True while a slab class may take a DRAM page. */
+  get hasRoomForData(): boolean {
+    return this.dramFree > this.dataReserve && this.#underLimit(1);
+  }
+
+  /** True when maxmemory has been lowered below what is in use. */
+  get isOverLimit(): boolean {
+    return !this.#underLimit(0);
   }
 
   /** maxmemory: pages that may be in use at once, of both tiers. */

@@ -37,6 +37,9 @@ export const CLASS_CHUNKS = CLASS_UNITS.map((units) => Math.floor(Page.UNITS / u
 /** Largest item that lives in a slab chunk or a log page; larger ones own whole pages. */
 export const MAX_CHUNK_UNITS = CLASS_UNITS[CLASS_COUNT - 1];
 
+/** An item that must make way for a page move may land in a chunk this many times as large. */
+export const RELOCATION_RATIO = 4;
+
 /** Smallest class that holds so many units. */
 export const CLASS_OF_UNITS = new Uint8Array(MAX_CHUNK_UNITS + 1);
 for (let units = 0, slabClass = 0; units <= MAX_CHUNK_UNITS; units++) {

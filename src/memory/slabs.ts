@@ -13,7 +13,7 @@ import { ParticipantPage as P, PageInfo, PageKind, SlabClass, Super } from '../l
 import { type Held, STAGED_SLOT } from './held.js';
 import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
-import { DRAM_RESERVE_PAGES, NO_PAGE, type PagePool } from './page-pool.js';
+import { NO_PAGE, type PagePool } from './page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from './slab-classes.js';
 
 /** Chunks moved between a magazine and its class at once. */
@@ -48,18 +48,38 @@ export class Slabs {
 
   /** Takes a chunk into the staged slot; false when the class has none and no page is free. */
   take(slabClass: number): boolean {
+    return this.#take(slabClass, STAGED_SLOT, true);
+  }
+
+  /**
+   * Takes a free chunk of `slabClass` or of the next larger classes, up to `ratio` times as large, without growing any; false when there is
+   * none. Small stores need it: a page is a large share of them.
+   */
+  takeLarger(slabClass: number, ratio: number, heldSlot: number): boolean {
+    const { ctl } = this.#memory;
+    const limit = CLASS_UNITS[slabClass] * ratio;
+    for (let c = slabClass; c < CLASS_COUNT && CLASS_UNITS[c] <= limit; c++) {
+      const hasFree =
+        ctl[this.classWord(c) + SlabClass.PARTIAL_WORD] !== NO_PAGE ||
+        this.#memory.own[this.#magazines + c * P.MAGAZINE_WORDS] > 0;
+      if (hasFree && this.#take(c, heldSlot, false)) return true;
+    }
+    return false;
+  }
+
+  #take(slabClass: number, heldSlot: number, mayGrow: boolean): boolean {
     const words = this.#memory.own;
     const magazine = this.#magazines + slabClass * P.MAGAZINE_WORDS;
     let count = words[magazine];
     if (count === 0) {
-      if (!this.#refill(slabClass)) return false;
+      if (!this.#refill(slabClass, mayGrow)) return false;
       count = words[magazine];
     }
     count--;
     const at = magazine + 1 + count * 2;
     this.page = words[at];
     this.unit = words[at + 1];
-    this.#held.set(STAGED_SLOT, this.page, this.unit);
+    this.#held.set(heldSlot, this.page, this.unit);
     words[magazine] = count;
     return true;
   }
@@ -94,24 +114,27 @@ export class Slabs {
   }
 
   drain(): void {
-    for (let c = 0; c < CLASS_COUNT; c++) {
-      const count = this.#memory.own[this.#magazines + c * P.MAGAZINE_WORDS];
-      if (count > 0) this.#unload(c, count);
-    }
+    for (let c = 0; c < CLASS_COUNT; c++) this.drainClass(c);
   }
 
-  /** Puts one chunk straight into its page's free list (repair, emptied pages). */
-  giveToPage(page: number, unit: number): void {
+  drainClass(slabClass: number): void {
+    const count = this.#memory.own[this.#magazines + slabClass * P.MAGAZINE_WORDS];
+    if (count > 0) this.#unload(slabClass, count);
+  }
+
+  /** Puts one chunk straight into its page's free list, and clears the word that names it in the same step (repair). */
+  giveToPage(page: number, unit: number, heldArena: number, heldWord: number): void {
     const memory = this.#memory;
     const slabClass = (memory.ctl[memory.pageInfo(page)] >>> 8) & 0xff;
     const word = this.classWord(slabClass);
     memory.lock(word);
     this.#pushToPage(slabClass, page, unit);
+    this.#journal.clearWord(heldArena, heldWord);
     this.#journal.commitAlloc();
     memory.unlock(word);
   }
 
-  #refill(slabClass: number): boolean {
+  #refill(slabClass: number, mayGrow: boolean): boolean {
     const memory = this.#memory;
     const word = this.classWord(slabClass);
     const wanted = CLASS_UNITS[slabClass] > BATCH_MAX_UNITS ? 1 : BATCH;
@@ -120,7 +143,8 @@ export class Slabs {
       const taken = this.#load(slabClass, word, wanted);
       memory.unlock(word);
       if (taken > 0) return true;
-      const page = this.#pool.takeDram(PageKind.TAKEN, slabClass, DRAM_RESERVE_PAGES);
+      if (!mayGrow) return false;
+      const page = this.#pool.takeDram(PageKind.TAKEN, slabClass, this.#pool.dataReserve);
       if (page === NO_PAGE) return false;
       memory.lock(word);
       this.#adopt(slabClass, page);
@@ -257,7 +281,7 @@ export class Slabs {
     memory.lock(word);
     const closes = memory.ctl[info] === kind && (kind & 0xff) === PageKind.SLAB && (kind & PageInfo.CLOSED_FLAG) === 0;
     if (closes) {
-      this.#journal.setControl(info, kind | PageInfo.CLOSED_FLAG);
+      this.#journal.setControl(info, kind | PageInfo.CLOSED_FLAG | (memory.lockMark << 16));
       this.#unlinkPartial(word, page);
     }
     this.#journal.commitAlloc();
@@ -272,7 +296,7 @@ export class Slabs {
     const slabClass = (memory.ctl[info] >>> 8) & 0xff;
     const word = this.classWord(slabClass);
     memory.lock(word);
-    this.#journal.setControl(info, memory.ctl[info] & ~PageInfo.CLOSED_FLAG);
+    this.#journal.setControl(info, PageKind.SLAB | (slabClass << 8));
     if (!this.#isPartial(slabClass, page)) this.#linkPartial(word, page);
     this.#journal.commitAlloc();
     memory.unlock(word);

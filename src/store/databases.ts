@@ -5,15 +5,18 @@
  * unreachable at once, to the sweep. Invariant: each logical number maps to a LIVE physical one of its own.
  */
 import { Database, DatabaseState, Super } from '../layout/superblock.js';
+import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import type { Sweep } from './sweep.js';
 
 export class Databases {
   readonly #memory: Memory;
+  readonly #journal: Journal;
   readonly #sweep: Sweep;
 
-  constructor(memory: Memory, sweep: Sweep) {
+  constructor(memory: Memory, journal: Journal, sweep: Sweep) {
     this.#memory = memory;
+    this.#journal = journal;
     this.#sweep = sweep;
   }
 
@@ -48,10 +51,17 @@ export class Databases {
       fresh = this.#findFree();
     }
     if (fresh < 0) throw new Error('no physical database is free after a purge');
-    ctl[databaseTable + Database.STATE_WORD + fresh] = DatabaseState.LIVE;
     const old = ctl[databaseTable + db];
-    ctl[databaseTable + db] = fresh;
-    ctl[databaseTable + Database.STATE_WORD + old] = DatabaseState.DEAD;
+    this.#set(databaseTable + Database.STATE_WORD + fresh, DatabaseState.LIVE);
+    this.#set(databaseTable + db, fresh);
+    this.#set(databaseTable + Database.STATE_WORD + old, DatabaseState.DEAD);
+  }
+
+  /** Journaled: a participant that dies between two of these leaves the databases as they were. */
+  #set(word: number, value: number): void {
+    const { ctl } = this.#memory;
+    this.#journal.save(0, ctl, word);
+    ctl[word] = value;
   }
 
   flushAll(): void {
@@ -62,22 +72,25 @@ export class Databases {
   swap(a: number, b: number): void {
     const { ctl, databaseTable } = this.#memory;
     const first = ctl[databaseTable + a];
-    ctl[databaseTable + a] = ctl[databaseTable + b];
-    ctl[databaseTable + b] = first;
+    this.#set(databaseTable + a, ctl[databaseTable + b]);
+    this.#set(databaseTable + b, first);
   }
 
   /** Flushes `db` once the clock reaches `atMs` (flush_all with a delay); a later call replaces an earlier one, 0 cancels. */
   scheduleFlush(db: number, atMs: number): void {
     const { ctl } = this.#memory;
     const high = Math.floor(atMs / 0x1_0000_0000);
-    ctl[Super.FLUSH_DATABASE_WORD] = db;
+    // The database last: without it (stored as number + 1) the time, half-written perhaps, means nothing.
+    Atomics.store(ctl, Super.FLUSH_DATABASE_WORD, 0);
     ctl[Super.FLUSH_AT_LOW_WORD] = (atMs - high * 0x1_0000_0000) | 0;
-    Atomics.store(ctl, Super.FLUSH_AT_HIGH_WORD, high);
+    ctl[Super.FLUSH_AT_HIGH_WORD] = high;
+    if (atMs !== 0) Atomics.store(ctl, Super.FLUSH_DATABASE_WORD, db + 1);
   }
 
   /** Time of the scheduled flush, 0 = none. */
   get flushAtMs(): number {
     const { ctl } = this.#memory;
+    if (ctl[Super.FLUSH_DATABASE_WORD] === 0) return 0;
     return ctl[Super.FLUSH_AT_HIGH_WORD] * 0x1_0000_0000 + (ctl[Super.FLUSH_AT_LOW_WORD] >>> 0);
   }
 
@@ -85,9 +98,18 @@ export class Databases {
   runScheduled(nowMs: number): void {
     const at = this.flushAtMs;
     if (at === 0 || at > nowMs) return;
-    const db = this.#memory.ctl[Super.FLUSH_DATABASE_WORD];
+    const db = this.#memory.ctl[Super.FLUSH_DATABASE_WORD] - 1;
     this.scheduleFlush(0, 0);
     this.flush(db);
+  }
+
+  /** True while items of flushed databases may be left. */
+  hasFlushed(): boolean {
+    const { ctl, databaseTable } = this.#memory;
+    for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+      if (ctl[databaseTable + Database.STATE_WORD + physical] === DatabaseState.DEAD) return true;
+    }
+    return false;
   }
 
   #findFree(): number {

@@ -1,5 +1,5 @@
 /**
- * Makes room in the DRAM tier: a CLOCK hand over the chunks of a slab class, page moves between classes, large items.
+ * Makes room in the DRAM tier: a CLOCK hand over the chunks of a slab class, random samples for the policies that ask for them.
  *
  * A victim is appended to the capacity log when there is one, else evicted if the policy allows. Invariant: an item is only
  * touched under its shard's lock, which is tried, never waited for (the caller may hold others), and items that the running command has
@@ -8,52 +8,46 @@
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, DatabaseState, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
+import { MOVING_SLOT } from '../memory/held.js';
 import type { Memory } from '../memory/memory.js';
-import { DRAM_RESERVE_PAGES, NO_PAGE } from '../memory/page-pool.js';
-import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { NO_PAGE } from '../memory/page-pool.js';
+import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
+import { copyBytes } from '../native/copy.js';
 import type { Index } from './index.js';
+import { idleSeconds } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
+import { PageMoves } from './page-moves.js';
 import { Policy } from './policy.js';
 import { Reclaim } from './reclaim.js';
 import { Stat } from './statistics.js';
+import { Verdict } from './verdict.js';
 
 /** Chunks that the hand passes in one step, under one class lock. */
 const HAND_STEP = 16;
-/** Chunks looked at before an allocation gives up. */
+/** Chunks looked at before an allocation gives up; fewer where only expired and flushed items may go. */
 const MAX_LOOKED_AT = 65536;
-/** Evictions of a class between two looks at whether another class should give it a page. */
-const BALANCE_INTERVAL = 512;
-/** A donor's items must be idle this many times longer than the taker's victims, and by this many seconds. */
-const DONOR_AGE_RATIO = 2;
-const DONOR_AGE_MIN_S = 5;
-
-/** In place of the class that wants a page. */
-const NO_CLASS = -1;
+const MAX_LOOKED_AT_WITHOUT_EVICTION = 512;
 /** Requests for a class without pages until it is given one. */
 const PAGE_DEMAND = 1024;
-/** Classes that are asked for a page before an allocation gives up. */
-const DONOR_TRIES = 8;
-
-const enum Verdict {
-  /** Not an item, or one that must stay. */
-  SKIPPED = 0,
-  /** Used since the hand last passed. */
-  SPARED = 1,
-  FREED = 2,
-}
+/** Evictions of a class between two looks at whether another class should give it a page. */
+const BALANCE_INTERVAL = 512;
+/** Random policies: page numbers drawn until one is of the class; volatile-ttl: items compared for one victim. */
+const PAGE_DRAWS = 64;
+const TTL_SAMPLES = 8;
 
 export class Eviction {
   readonly reclaim: Reclaim;
+  readonly moves: PageMoves;
   readonly #keyspace: Keyspace;
   readonly #memory: Memory;
   readonly #ctl: Int32Array;
   readonly #index: Index;
+  /** Evictions of each class at which it next looks for a donor. */
+  readonly #balanceAt = new Float64Array(CLASS_COUNT).fill(BALANCE_INTERVAL);
   #handPage = NO_PAGE;
   #handChunk = 0;
   #handCount = 0;
   #victimAgeS = 0;
-  /** Classes that #movePage has looked at. */
-  readonly #tried = new Uint8Array(CLASS_COUNT);
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
@@ -61,6 +55,7 @@ export class Eviction {
     this.#ctl = keyspace.memory.ctl;
     this.#index = keyspace.index;
     this.reclaim = new Reclaim(keyspace, this);
+    this.moves = new PageMoves(keyspace, this);
   }
 
   get policy(): number {
@@ -81,45 +76,36 @@ export class Eviction {
     return ++this.#ctl[word] % PAGE_DEMAND === 0;
   }
 
-  /** Frees at least one chunk of a class (into this participant's magazine); false when nothing may go. */
+  /** Frees at least one chunk of a class, or a page for it; false when nothing may go. */
   makeRoom(slabClass: number): boolean {
-    this.#keyspace.settle();
-    this.#keyspace.freeUnlinked();
+    const keyspace = this.#keyspace;
+    keyspace.settle();
+    keyspace.freeUnlinked();
     this.reclaim.keepUp();
-    const word = this.#keyspace.slabs.classWord(slabClass);
-    if (this.#ctl[word + SlabClass.PAGES_WORD] === 0) return this.#movePages(slabClass);
-    const evictions = this.#ctl[word + SlabClass.EVICTIONS_WORD];
-    if (evictions % BALANCE_INTERVAL === BALANCE_INTERVAL - 1) {
-      this.#ctl[word + SlabClass.EVICTIONS_WORD]++;
-      this.#movePage(slabClass);
+    // Without a free page victims could not be demoted: colder items of the log go first.
+    if (this.#memory.capacityPages > 0 && keyspace.pool.capacityFree === 0) this.reclaim.freePage();
+    const word = keyspace.slabs.classWord(slabClass);
+    if (this.#ctl[word + SlabClass.PAGES_WORD] === 0) return this.moves.makePage(slabClass);
+    if (this.#ctl[word + SlabClass.EVICTIONS_WORD] >= this.#balanceAt[slabClass]) {
+      this.#balanceAt[slabClass] = this.#ctl[word + SlabClass.EVICTIONS_WORD] + BALANCE_INTERVAL;
+      this.moves.balance(slabClass);
     }
-    return this.#sweepClass(slabClass) || this.#movePages(slabClass);
+    return this.#sweepClass(slabClass) || this.moves.makePage(slabClass);
   }
 
-  /** Empties a page for the index, which has none left to grow into; false when no page can be emptied. */
-  refillReserve(): boolean {
-    this.#keyspace.settle();
-    this.#keyspace.freeUnlinked();
-    return this.#keyspace.pool.dramFree > 0 || this.#movePage(NO_CLASS);
-  }
-
-  /** Moves pages until the pool may give one to the class: the reserve is filled up first. */
-  #movePages(slabClass: number): boolean {
-    const { pool } = this.#keyspace;
-    for (let i = 0; i <= DRAM_RESERVE_PAGES && pool.dramFree <= DRAM_RESERVE_PAGES; i++) {
-      if (!this.#movePage(slabClass)) break;
-    }
-    return pool.dramFree > DRAM_RESERVE_PAGES;
-  }
+  // ---- victims of a class
 
   #sweepClass(slabClass: number): boolean {
+    const { policy } = this;
+    if (policy === Policy.VOLATILE_TTL && this.#evictSoonest(slabClass)) return true;
+    const isRandom = policy === Policy.ALL_RANDOM || policy === Policy.VOLATILE_RANDOM;
     const word = this.#keyspace.slabs.classWord(slabClass);
-    let lookedAt = 0;
-    const limit = Math.min(MAX_LOOKED_AT, this.#ctl[word + SlabClass.PAGES_WORD] * CLASS_CHUNKS[slabClass] * 4);
-    while (lookedAt < limit) {
-      if (!this.#advanceHand(slabClass)) return false;
+    const chunks = this.#ctl[word + SlabClass.PAGES_WORD] * CLASS_CHUNKS[slabClass];
+    const limit = Math.min(chunks * 4, this.mayFreeAny() ? MAX_LOOKED_AT : MAX_LOOKED_AT_WITHOUT_EVICTION);
+    const units = CLASS_UNITS[slabClass];
+    for (let lookedAt = 0; lookedAt < limit; lookedAt += this.#handCount + 1) {
+      if (!(isRandom && this.#drawChunk(slabClass)) && !this.#advanceHand(slabClass)) return false;
       const page = this.#handPage;
-      const units = CLASS_UNITS[slabClass];
       let freed = false;
       for (let i = 0; i < this.#handCount; i++) {
         if (this.examine(page, (this.#handChunk + i) * units, false) === Verdict.FREED) {
@@ -128,9 +114,15 @@ export class Eviction {
         }
       }
       if (freed) return true;
-      lookedAt += this.#handCount + 1;
     }
     return false;
+  }
+
+  /** False when only expired items can go: every other one must stay. */
+  mayFreeAny(): boolean {
+    return (
+      this.policy !== Policy.NO_EVICTION || this.#memory.capacityPages > 0 || this.#keyspace.databases.hasFlushed()
+    );
   }
 
   #noteVictim(word: number): void {
@@ -164,21 +156,95 @@ export class Eviction {
     return page !== NO_PAGE;
   }
 
-  /**
-   * Looks at one chunk and frees it when its item may go: expired, flushed, or unused since the last look (or `force`).
-   */
-  examine(page: number, unit: number, force: boolean): Verdict {
+  /** Draws one chunk of a class at random; false when no draw hit a page of it. */
+  #drawChunk(slabClass: number): boolean {
+    const memory = this.#memory;
+    const wanted = PageKind.SLAB | (slabClass << 8);
+    for (let i = 0; i < PAGE_DRAWS; i++) {
+      const page = 1 + Math.floor(Math.random() * (memory.dramPages - 1));
+      const info = memory.pageInfo(page);
+      const carved = this.#ctl[info + PageInfo.CARVED_WORD];
+      if ((this.#ctl[info] & 0xffff) !== wanted || carved === 0) continue;
+      this.#handPage = page;
+      this.#handChunk = Math.floor(Math.random() * carved);
+      this.#handCount = 1;
+      return true;
+    }
+    return false;
+  }
+
+  /** volatile-ttl: of a sample of the class's items with an expiry, evicts the one that has the least time left. */
+  #evictSoonest(slabClass: number): boolean {
+    const units = CLASS_UNITS[slabClass];
+    let bestPage = NO_PAGE;
+    let bestUnit = 0;
+    let bestMs = Number.MAX_VALUE;
+    for (let found = 0, tries = 0; found < TTL_SAMPLES && tries < TTL_SAMPLES * 8; tries++) {
+      if (!this.#drawChunk(slabClass)) return false;
+      const unit = this.#handChunk * units;
+      const expiryMs = this.#expiryOf(this.#handPage, unit);
+      if (expiryMs === 0) continue;
+      found++;
+      if (expiryMs >= bestMs) continue;
+      bestMs = expiryMs;
+      bestPage = this.#handPage;
+      bestUnit = unit;
+    }
+    if (bestPage === NO_PAGE || this.examine(bestPage, bestUnit, false) !== Verdict.FREED) return false;
+    this.#noteVictim(this.#keyspace.slabs.classWord(slabClass));
+    return true;
+  }
+
+  #expiryOf(page: number, unit: number): number {
+    const hash = this.#lockItem(page, unit);
+    if (hash === NOT_LOCKED) return 0;
+    const expiryMs = this.#index.findLocation(hash, page, unit) ? this.#index.expiryMs : 0;
+    this.#unlockItem(hash);
+    return expiryMs;
+  }
+
+  // ---- one chunk
+
+  #lockedHere = false;
+
+  /** Locks the shard that a chunk's header names, without waiting; NOT_LOCKED when the chunk is free or the shard busy. */
+  #lockItem(page: number, unit: number): number {
     const memory = this.#memory;
     const header = locationOffset(page, unit) >>> 2;
     const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-    if (i32[header + Item.VALUE_LENGTH_WORD] === Item.FREE_CHUNK) return Verdict.SKIPPED;
+    if (i32[header + Item.VALUE_LENGTH_WORD] === Item.FREE_CHUNK) return NOT_LOCKED;
     const hash = i32[header + Item.HASH_WORD];
     const lockWord = this.#index.shardWord(hash);
-    const mine = memory.holds(lockWord);
-    if (!mine && !memory.tryLock(lockWord)) return Verdict.SKIPPED;
+    this.#lockedHere = !memory.holds(lockWord);
+    if (this.#lockedHere && !this.#keyspace.gate.tryLockShard(lockWord)) return NOT_LOCKED;
+    return hash;
+  }
+
+  #unlockItem(hash: number): void {
+    if (this.#lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
+  }
+
+  /** Seconds since the item in a chunk was last used; -1 = there is none, or it cannot be looked at. */
+  idleOf(page: number, unit: number): number {
+    const hash = this.#lockItem(page, unit);
+    if (hash === NOT_LOCKED) return -1;
+    const found = this.#index.findLocation(hash, page, unit);
+    const idle = found ? idleSeconds(this.#keyspace.accessNow, this.#index.access) : -1;
+    this.#unlockItem(hash);
+    return idle;
+  }
+
+  /**
+   * Looks at one chunk and frees it when its item may go: expired, flushed, or unused since the last look. `force`: whatever its
+   * use, and rather moved to another chunk of its class than lost.
+   */
+  examine(page: number, unit: number, force: boolean): Verdict {
+    const hash = this.#lockItem(page, unit);
+    if (hash === NOT_LOCKED) return Verdict.SKIPPED;
+    const lockedHere = this.#lockedHere;
     const verdict = this.#index.findLocation(hash, page, unit) ? this.#judge(hash, page, unit, force) : Verdict.SKIPPED;
     this.#keyspace.settle();
-    if (!mine) memory.unlock(lockWord);
+    if (lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
     this.#keyspace.freeUnlinked();
     return verdict;
   }
@@ -187,7 +253,7 @@ export class Eviction {
   #judge(hash: number, page: number, unit: number, force: boolean): Verdict {
     const keyspace = this.#keyspace;
     const index = this.#index;
-    if (keyspace.isProtected(page, unit)) return Verdict.SKIPPED;
+    if (keyspace.isProtected(page, unit) || keyspace.pins.isPinned(page, unit)) return Verdict.SKIPPED;
     if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
       keyspace.removeEntry();
       keyspace.statistics[Stat.EXPIRED]++;
@@ -202,9 +268,10 @@ export class Eviction {
       index.setFrequency(this.#isLfu() ? frequency - 1 : 0);
       return Verdict.SPARED;
     }
-    this.#victimAgeS = (keyspace.accessNow - index.access) & 0xffffff;
+    if (force && this.#relocate(hash, page, unit)) return Verdict.FREED;
+    this.#victimAgeS = idleSeconds(keyspace.accessNow, index.access);
     if (this.demote(hash, page, unit)) return Verdict.FREED;
-    if (!this.mayEvict()) return Verdict.SKIPPED;
+    if (!this.mayEvict()) return Verdict.STUCK;
     keyspace.removeEntry();
     keyspace.statistics[Stat.EVICTED]++;
     return Verdict.FREED;
@@ -234,14 +301,18 @@ export class Eviction {
     return this.#ctl[state] === DatabaseState.DEAD;
   }
 
+  #sizeOf(page: number, unit: number): number {
+    const header = locationOffset(page, unit) >>> 2;
+    const { i32 } = this.#memory.arenas[page >>> Page.ARENA_SHIFT];
+    return itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
+  }
+
   /** Moves the entry's item to the capacity log; the index stands on the entry, its shard is locked. */
   demote(hash: number, page: number, unit: number): boolean {
     const keyspace = this.#keyspace;
     const { log } = keyspace;
     if (this.#memory.capacityPages === 0 || this.#memory.isCapacity(page)) return false;
-    const header = locationOffset(page, unit) >>> 2;
-    const { i32 } = this.#memory.arenas[page >>> Page.ARENA_SHIFT];
-    const size = itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
+    const size = this.#sizeOf(page, unit);
     if (size > MAX_LOG_ITEM_BYTES || !log.append(page, unit)) return false;
     keyspace.moveEntry(hash, log.page, log.unit);
     keyspace.statistics[Stat.DEMOTED]++;
@@ -249,116 +320,27 @@ export class Eviction {
     return true;
   }
 
-  // ---- pages between classes
-
-  /** Empties a page of the class whose items have been idle longest, or of the next one, and gives it back to the pool. */
-  #movePage(slabClass: number): boolean {
-    this.#tried.fill(0);
-    if (slabClass >= 0) this.#tried[slabClass] = 1;
-    for (let tries = 0; tries < DONOR_TRIES; tries++) {
-      const donor = this.#findDonor(slabClass);
-      if (donor < 0) return false;
-      const page = this.#ctl[this.#keyspace.slabs.classWord(donor) + SlabClass.HAND_PAGE_WORD];
-      if (page !== NO_PAGE && this.emptyPage(page)) {
-        this.#keyspace.statistics[Stat.PAGES_MOVED]++;
-        return true;
-      }
-      this.#tried[donor] = 1;
-    }
-    return false;
-  }
-
-  /** The class to take a page from: idle for longest, and clearly longer than the taker's own victims if it has pages. */
-  #findDonor(slabClass: number): number {
-    const ctl = this.#ctl;
-    const own = this.#keyspace.slabs.classWord(slabClass);
-    let donor = -1;
-    let donorAge =
-      slabClass >= 0 && this.hasPages(slabClass)
-        ? ctl[own + SlabClass.VICTIM_AGE_WORD] * DONOR_AGE_RATIO + DONOR_AGE_MIN_S
-        : -1;
-    for (let c = 0; c < CLASS_COUNT; c++) {
-      if (this.#tried[c] === 1 || ctl[this.#keyspace.slabs.classWord(c) + SlabClass.PAGES_WORD] === 0) continue;
-      const age = this.#idleAge(c);
-      if (age > donorAge) {
-        donorAge = age;
-        donor = c;
-      }
-    }
-    return donor;
-  }
-
-  /** Mean idle seconds of the items under a class's hand. */
-  #idleAge(slabClass: number): number {
-    const ctl = this.#ctl;
-    const memory = this.#memory;
-    const word = this.#keyspace.slabs.classWord(slabClass);
-    const page = ctl[word + SlabClass.HAND_PAGE_WORD];
-    if (page === NO_PAGE) return -1;
-    const carved = ctl[memory.pageInfo(page) + PageInfo.CARVED_WORD];
-    const first = ctl[word + SlabClass.HAND_CHUNK_WORD];
-    let items = 0;
-    let idle = 0;
-    for (let i = 0; i < HAND_STEP && first + i < carved; i++) {
-      const unit = (first + i) * CLASS_UNITS[slabClass];
-      const header = locationOffset(page, unit) >>> 2;
-      const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-      if (i32[header + Item.VALUE_LENGTH_WORD] === Item.FREE_CHUNK) continue;
-      const hash = i32[header + Item.HASH_WORD];
-      const lockWord = this.#index.shardWord(hash);
-      const mine = memory.holds(lockWord);
-      if (!mine && !memory.tryLock(lockWord)) continue;
-      if (this.#index.findLocation(hash, page, unit)) {
-        items++;
-        idle += (this.#keyspace.accessNow - this.#index.access) & 0xffffff;
-      }
-      if (!mine) memory.unlock(lockWord);
-    }
-    return items === 0 ? 0 : Math.floor(idle / items);
-  }
-
-  /** Moves or evicts everything in a slab page and frees it. False when something had to stay. */
-  emptyPage(page: number): boolean {
+  /** Moves the entry's item to a free chunk of its class or a larger one in another page; false when there is none. */
+  #relocate(hash: number, page: number, unit: number): boolean {
     const { slabs } = this.#keyspace;
     const kind = this.#ctl[this.#memory.pageInfo(page)];
-    if ((kind & 0xff) !== PageKind.SLAB) return false;
-    const slabClass = (kind >>> 8) & 0xff;
-    if (!slabs.closePage(page)) return false;
-    Atomics.add(this.#ctl, Super.DRAIN_WORD, 1);
-    const carved = this.#ctl[this.#memory.pageInfo(page) + PageInfo.CARVED_WORD];
-    for (let chunk = 0; chunk < carved; chunk++) this.examine(page, chunk * CLASS_UNITS[slabClass], true);
-    slabs.drainIfAsked();
-    if (slabs.releaseIfEmpty(page)) return true;
-    slabs.reopenPage(page);
-    return false;
-  }
-
-  // ---- large items
-
-  /** Frees a large item or a log page so that a run of pages may come free; false when nothing more can go. */
-  makeRunRoom(pageCount: number): boolean {
-    if (pageCount > this.#memory.dramPages + this.#memory.capacityPages) return false;
-    this.#keyspace.settle();
-    this.#keyspace.freeUnlinked();
-    return this.#evictLarge() || this.reclaim.freePage();
-  }
-
-  #evictLarge(): boolean {
-    const { pool } = this.#keyspace;
-    // Twice round: the first pass takes the use bits away.
-    let tries = 2 * 1024;
-    while (tries-- > 0) {
-      const page = this.#ctl[Super.LARGE_HEAD_WORD];
-      if (page === NO_PAGE) return false;
-      const verdict = this.examine(page, 0, false);
-      if (verdict === Verdict.FREED) return true;
-      if (this.#ctl[Super.LARGE_HEAD_WORD] === this.#ctl[Super.LARGE_TAIL_WORD] && verdict === Verdict.SKIPPED)
-        return false;
-      pool.requeueRun(page);
-    }
-    return false;
+    if ((kind & 0xff) !== PageKind.SLAB || !slabs.takeLarger((kind >>> 8) & 0xff, RELOCATION_RATIO, MOVING_SLOT))
+      return false;
+    const { arenas } = this.#memory;
+    copyBytes(
+      arenas[slabs.page >>> Page.ARENA_SHIFT],
+      locationOffset(slabs.page, slabs.unit),
+      arenas[page >>> Page.ARENA_SHIFT],
+      locationOffset(page, unit),
+      this.#sizeOf(page, unit),
+    );
+    this.#keyspace.moveEntry(hash, slabs.page, slabs.unit);
+    this.#keyspace.linkMoved();
+    return true;
   }
 }
 
+/** Not a hash: hashes are 32-bit integers. */
+const NOT_LOCKED = 0x1_0000_0000;
 /** An item of the largest slab class. */
 const MAX_LOG_ITEM_BYTES = CLASS_UNITS[CLASS_COUNT - 1] * Page.UNIT_BYTES;

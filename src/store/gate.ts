@@ -57,13 +57,19 @@ export class Gate {
     for (;;) {
       const holder = Atomics.compareExchange(ctl, Super.GATE_WORD, 0, lockMark);
       if (holder === 0) break;
+      if (holder === lockMark) throw new Error('the gate is closed by this participant already');
       // Another wants to be alone: it waits for our mark, so take it down meanwhile.
       if (wasInBatch) this.#stepOut();
       this.#waitOpen(holder);
     }
     if (wasInBatch) Atomics.store(ctl, this.#batchWord, 1);
-    for (let p = 0; p < Participant.MAX; p++) if (p !== this.#memory.self) this.#waitOut(p);
-    if (Atomics.load(ctl, Super.UNBATCHED_COUNT_WORD) > 0) this.#waitShards();
+    let unbatched = 0;
+    for (let p = 0; p < Participant.MAX; p++) {
+      if (p === this.#memory.self) continue;
+      unbatched |= Atomics.load(ctl, this.#memory.participantWord(p) + Participant.UNBATCHED_WORD);
+      this.#waitOut(p);
+    }
+    if (unbatched !== 0) this.#waitShards();
   }
 
   /**
@@ -71,12 +77,21 @@ export class Gate {
    * calls. The exclusive participant then waits for shard locks as well.
    */
   becomeUnbatched(): void {
-    this.#memory.ctl[this.#batchWord - Participant.IN_BATCH_WORD + Participant.UNBATCHED_WORD] = 1;
-    Atomics.add(this.#memory.ctl, Super.UNBATCHED_COUNT_WORD, 1);
+    Atomics.store(this.#memory.ctl, this.#batchWord - Participant.IN_BATCH_WORD + Participant.UNBATCHED_WORD, 1);
   }
 
   endUnbatched(): void {
-    endUnbatched(this.#memory, this.#memory.self);
+    Atomics.store(this.#memory.ctl, this.#batchWord - Participant.IN_BATCH_WORD + Participant.UNBATCHED_WORD, 0);
+  }
+
+  /** For eviction and the like, which may run outside a batch: takes a shard's lock if it is free and nobody else is exclusive. */
+  tryLockShard(word: number): boolean {
+    const { ctl, lockMark } = this.#memory;
+    if (!this.#memory.tryLock(word)) return false;
+    const holder = Atomics.load(ctl, Super.GATE_WORD);
+    if (holder === 0 || holder === lockMark) return true;
+    this.#memory.unlock(word);
+    return false;
   }
 
   /** Locks a shard for a participant that marks no batch: not while another is exclusive. */
@@ -119,7 +134,7 @@ export class Gate {
   #waitOut(participant: number): void {
     const { ctl } = this.#memory;
     const at = this.#memory.participantWord(participant);
-    if (Atomics.load(ctl, at + Participant.STATE_WORD) !== ParticipantState.ACTIVE) return;
+    if (Atomics.load(ctl, at + Participant.STATE_WORD) === ParticipantState.FREE) return;
     const word = at + Participant.IN_BATCH_WORD;
     for (;;) {
       if (Atomics.load(ctl, word) === 0) return;
@@ -130,10 +145,4 @@ export class Gate {
       }
     }
   }
-}
-
-/** Takes back a participant's word that it marks no batches (it leaves, or is dead). */
-export function endUnbatched(memory: Memory, participant: number): void {
-  const word = memory.participantWord(participant) + Participant.UNBATCHED_WORD;
-  if (Atomics.exchange(memory.ctl, word, 0) === 1) Atomics.sub(memory.ctl, Super.UNBATCHED_COUNT_WORD, 1);
 }

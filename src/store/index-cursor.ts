@@ -234,6 +234,12 @@ function bucketWord(page: number, bucket: number): number {
   return (pageOffset(page) >>> 2) + ((bucket & Bucket.PAGE_MASK) << (Bucket.SHIFT - 2));
 }
 
+/** Seconds from an access word to now, both modulo 2^24; 0 when the clock has been set back. */
+export function idleSeconds(now: number, access: number): number {
+  const seconds = (now - access) & Bucket.ACCESS_MASK;
+  return seconds > Bucket.ACCESS_MASK >>> 1 ? 0 : seconds;
+}
+
 /** Bucket of a shard-local hash in a table of `buckets` (linear hashing). */
 export function localBucket(local: number, buckets: number): number {
   const level = 31 - Math.clz32(buckets);

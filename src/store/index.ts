@@ -76,11 +76,12 @@ export class Index extends IndexCursor {
     return true;
   }
 
-  /** Splits a bucket when the hash's shard is full enough. The position is lost. */
-  growIfNeeded(hash: number): void {
+  /** Splits a bucket when the hash's shard is full enough; true when it did. The position is lost. */
+  growIfNeeded(hash: number): boolean {
     const shard = this.shardWord(hash);
     const buckets = this.ctl[shard + Shard.BUCKETS_WORD];
-    if (this.ctl[shard + Shard.ITEMS_WORD] * 10 > buckets * FILL_TENTHS) this.split(hash & this.shardMask, buckets);
+    if (this.ctl[shard + Shard.ITEMS_WORD] * 10 <= buckets * FILL_TENTHS) return false;
+    return this.split(hash & this.shardMask, buckets);
   }
 
   /** Removes the entry at the position. */
@@ -139,6 +140,7 @@ export class Index extends IndexCursor {
       const page = ctl[Super.OVERFLOW_PAGE_WORD];
       const used = ctl[Super.OVERFLOW_USED_WORD];
       if (page !== NO_PAGE && used < Bucket.PER_PAGE) {
+        // A death after this step costs these few buckets, no more.
         ctl[Super.OVERFLOW_USED_WORD] = used + OVERFLOW_BATCH;
         memory.unlock(Super.PAGE_LOCK_WORD);
         if (fresh !== NO_PAGE) this.pool.free(fresh);
@@ -148,15 +150,16 @@ export class Index extends IndexCursor {
         return true;
       }
       if (fresh !== NO_PAGE) {
-        ctl[Super.OVERFLOW_PAGE_WORD] = fresh;
-        ctl[Super.OVERFLOW_USED_WORD] = 0;
-        ctl[memory.pageInfo(fresh)] = PageKind.INDEX;
+        this.journal.setControl(memory.pageInfo(fresh), PageKind.INDEX);
+        this.journal.setControl(Super.OVERFLOW_USED_WORD, 0);
+        this.journal.setControl(Super.OVERFLOW_PAGE_WORD, fresh);
+        this.journal.commitAlloc();
         fresh = NO_PAGE;
         memory.unlock(Super.PAGE_LOCK_WORD);
         continue;
       }
       memory.unlock(Super.PAGE_LOCK_WORD);
-      fresh = this.pool.takeDram(PageKind.TAKEN, 0, 0);
+      fresh = this.pool.takeDram(PageKind.TAKEN, 0, this.pool.indexReserve);
       if (fresh === NO_PAGE) return false;
       this.clearPage(fresh);
     }
@@ -186,24 +189,17 @@ export class Index extends IndexCursor {
     if (at >= memory.directoryLength) return false;
     const word = this.directory + at;
     if (this.ctl[word] !== NO_PAGE) return true;
-    const page = this.pool.takeDram(PageKind.TAKEN, 0, 0);
+    const page = this.pool.takeDram(PageKind.TAKEN, 0, this.pool.indexReserve);
     if (page === NO_PAGE) return false;
     this.clearPage(page);
-    memory.lock(Super.PAGE_LOCK_WORD);
-    const mine = this.ctl[word] === NO_PAGE;
-    if (mine) {
-      this.ctl[word] = page;
-      this.ctl[memory.pageInfo(page)] = PageKind.INDEX;
-    }
-    memory.unlock(Super.PAGE_LOCK_WORD);
-    if (!mine) this.pool.free(page);
+    if (!this.pool.enterIndexPage(page, word)) this.pool.free(page);
     return true;
   }
 
   /** Splits bucket n - 2^L of a shard into itself and bucket n. Without a page for it the chains just grow longer. */
-  protected split(shard: number, buckets: number): void {
+  protected split(shard: number, buckets: number): boolean {
     const level = 31 - Math.clz32(buckets);
-    if (!this.ensurePage((buckets << this.shardShift) | shard)) return;
+    if (!this.ensurePage((buckets << this.shardShift) | shard)) return false;
     const journal = this.journal;
     const shardWord = this.shardTable + shard * Shard.WORDS;
     this.openBucket(buckets, shard);
@@ -235,7 +231,7 @@ export class Index extends IndexCursor {
           this.arena = upperChainArena;
           if (!this.extendChain(shard)) {
             journal.rollback();
-            return;
+            return false;
           }
           upperChainWords = this.words;
           upperBase = this.base;
@@ -252,6 +248,7 @@ export class Index extends IndexCursor {
     } while (this.next());
     this.ctl[shardWord + Shard.BUCKETS_WORD] = buckets + 1;
     this.compactChain(shardWord, buckets - (1 << level), shard);
+    return true;
   }
 
   protected hashBits(slotWord: number, page: number, bit: number): number {

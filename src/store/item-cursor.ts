@@ -11,7 +11,7 @@ import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
-import { type Held, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
+import { type Held, MOVING_SLOT, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
@@ -83,6 +83,7 @@ export class ItemCursor {
   protected foundBytes: Bytes;
   protected foundOffset = -1;
   protected foundLength = 0;
+  protected foundHash = 0;
   protected foundDatabase = 0;
   protected found = false;
   /** The staged slot holds an item that the running command has linked; a second one moves it to the deferred slots. */
@@ -127,9 +128,12 @@ export class ItemCursor {
     this.accessNow = Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
   }
 
-  hash(db: number, bytes: Bytes, offset: number, length: number): number {
-    const physical = this.ctl[this.databaseTable + db];
-    return hashKey(this.#seedLow ^ physical, this.#seedHigh, bytes, offset, length);
+  /**
+   * The key's hash: the same in every database, so that a hash taken before a FLUSHALL or SWAPDB (a batch looks ahead, WATCH
+   * remembers) still names the shard and the bucket afterwards. Databases are told apart when items are compared.
+   */
+  hash(_db: number, bytes: Bytes, offset: number, length: number): number {
+    return hashKey(this.#seedLow, this.#seedHigh, bytes, offset, length);
   }
 
   physical(db: number): number {
@@ -144,6 +148,7 @@ export class ItemCursor {
     this.foundBytes = bytes;
     this.foundOffset = offset;
     this.foundLength = length;
+    this.foundHash = hash;
     this.foundDatabase = database;
     this.found = this.findKey(hash, database, bytes, offset, length);
     return this.found;
@@ -369,15 +374,35 @@ export class ItemCursor {
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
-    this.held.defer(page, unit);
+    this.discard(page, unit);
     index.remove(hash);
   }
 
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */
   moveEntry(hash: number, page: number, unit: number): void {
     this.makeHeldRoom();
-    this.held.defer(this.index.page, this.index.unit);
+    this.discard(this.index.page, this.index.unit);
     this.index.setLocation(hash, page, unit);
+  }
+
+  /** The chunk in MOVING_SLOT is linked by moveEntry: it is no longer this participant's to lose. */
+  linkMoved(): void {
+    const { held } = this;
+    held.defer(held.page(MOVING_SLOT), held.unit(MOVING_SLOT) | LINKED);
+    this.linkedCount++;
+    held.clear(MOVING_SLOT);
+  }
+
+  /** An item that is being unlinked: a chunk or run is freed when the command has settled; a log page only counts. */
+  protected discard(page: number, unit: number): void {
+    if (page < this.memory.capacityBase || this.memory.pageKind(page) === PageKind.LARGE) {
+      this.held.defer(page, unit);
+      return;
+    }
+    const header = locationOffset(page, unit) >>> 2;
+    const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+    this.log.drop(page, unitsOf(itemBytes(keyLength, i32[header + Item.VALUE_LENGTH_WORD])));
   }
 
   protected counts(hash: number, database: number): number {
@@ -400,9 +425,9 @@ export class ItemCursor {
 
   // ---- pins and freeing
 
-  /** Keeps the found item's bytes in place until unpin; 0 = the table is full, copy out instead. */
+  /** Keeps the found item's bytes in place until unpin; 0 = the table is full or the value short: copy out instead. */
   pin(): number {
-    return this.pins.pin(this.page, this.unit);
+    return this.valueLength > INLINE_VALUE_BYTES ? this.pins.pin(this.page, this.unit) : 0;
   }
 
   unpin(token: number): void {
@@ -414,26 +439,15 @@ export class ItemCursor {
   freeItem(page: number, unit: number, heldSlot: number): void {
     const header = locationOffset(page, unit) >>> 2;
     const valueLength = this.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.VALUE_LENGTH_WORD];
-    if (valueLength > INLINE_VALUE_BYTES && this.pins.doom(page, unit)) this.held.clear(heldSlot);
-    else this.freeChunk(page, unit, heldSlot);
+    if (valueLength > INLINE_VALUE_BYTES && this.pins.doom(page, unit, this.memory.ownArena, this.held.word(heldSlot)))
+      return;
+    this.freeChunk(page, unit, heldSlot);
   }
 
   protected freeChunk(page: number, unit: number, heldSlot: number): void {
     const kind = this.memory.pageKind(page);
-    if (kind === PageKind.SLAB) {
-      this.slabs.give(page, unit, heldSlot);
-    } else if (kind === PageKind.LARGE) {
-      this.pool.freeRun(page);
-      this.held.clear(heldSlot);
-    } else {
-      const header = locationOffset(page, unit) >>> 2;
-      const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
-      const size = itemBytes(
-        i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
-        i32[header + Item.VALUE_LENGTH_WORD],
-      );
-      this.log.drop(page, unitsOf(size));
-      this.held.clear(heldSlot);
-    }
+    if (kind === PageKind.SLAB) this.slabs.give(page, unit, heldSlot);
+    else if (kind === PageKind.LARGE) this.pool.freeRun(page, this.memory.ownArena, this.held.word(heldSlot));
+    else throw new Error(`page ${page} of kind ${kind} holds no chunk to free`);
   }
 }

@@ -46,7 +46,7 @@ export class Keyspace extends Staging {
     this.gate = new Gate(memory);
     this.eviction = new Eviction(this);
     this.sweep = new Sweep(this);
-    this.databases = new Databases(memory, this.sweep);
+    this.databases = new Databases(memory, parts.journal, this.sweep);
   }
 
   // ---- locks
@@ -62,17 +62,24 @@ export class Keyspace extends Staging {
 
   unlock(hash: number): void {
     this.settle();
-    this.forgetFinds();
-    if (this.growPending) this.grow();
+    if (this.growPending) this.growShard(hash);
     this.memory.unlock(this.index.shardWord(hash));
+    this.forgetFinds();
     if (this.held.count !== 0) this.freeUnlinked();
   }
 
-  /** Lets the shard of the last insert split a bucket. The journal is empty; cursors are lost. */
-  grow(): void {
+  /** Ends what a command did under several locks, before they are released: `isLocked` tells whether a shard is ours. */
+  settleShards(isLocked: (shard: number) => boolean): void {
+    this.settle();
+    this.forgetFinds();
     if (!this.growPending) return;
+    for (let shard = 0; shard < this.memory.shardCount; shard++) if (isLocked(shard)) this.growShard(shard);
+  }
+
+  /** Splits buckets of a hash's shard while it is too full, a few at a time. The journal is empty; cursors are lost. */
+  growShard(hash: number): void {
     this.growPending = false;
-    this.index.growIfNeeded(this.growHash);
+    for (let i = 0; i < SPLITS_AT_ONCE && this.index.growIfNeeded(hash); i++) this.journal.commit();
     this.journal.commit();
   }
 
@@ -89,9 +96,7 @@ export class Keyspace extends Staging {
   }
 
   openGate(): void {
-    this.settle();
-    this.forgetFinds();
-    this.grow();
+    this.settleShards(everyShard);
     if (this.held.count !== 0) this.freeUnlinked();
     this.gate.open();
   }
@@ -276,10 +281,13 @@ export class Keyspace extends Staging {
       this.databases.runScheduled(this.nowMs);
       this.openGate();
     }
-    if (this.nowMs - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {
-      this.#lastLookForDeadMs = this.nowMs;
+    // By the monotonic clock: the wall clock may be set back.
+    if (end - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {
+      this.#lastLookForDeadMs = end;
       collectDead(this);
     }
+    // The index may have taken of the reserve, and maxmemory may have been lowered.
+    if (this.pool.dramFree < this.pool.dataReserve || this.pool.isOverLimit) this.eviction.moves.freeOne(-1, true);
     let removed = 0;
     let steps = 0;
     do {
@@ -326,6 +334,12 @@ export class Keyspace extends Staging {
   }
 }
 
+function everyShard(): boolean {
+  return true;
+}
+
+/** Splits that one command pays for in one shard: several keys may have gone into it. */
+const SPLITS_AT_ONCE = 4;
 /** How often the background looks for participants that died without holding anything anybody waits for. */
 const LOOK_FOR_DEAD_MS = 1000;
 /** Sweep steps of a turn in which nothing was found: 64 buckets each. */

@@ -11,6 +11,7 @@ export class LockSet {
   readonly #keyspace: Keyspace;
   readonly #memory: Memory;
   readonly #bits: Int32Array;
+  readonly #isLocked = (shard: number): boolean => ((this.#bits[shard >>> 5] >>> (shard & 31)) & 1) === 1;
 
   constructor(keyspace: Keyspace, memory: Memory) {
     this.#keyspace = keyspace;
@@ -34,9 +35,7 @@ export class LockSet {
   }
 
   release(): void {
-    this.#keyspace.settle();
-    this.#keyspace.forgetFinds();
-    this.#keyspace.grow();
+    this.#keyspace.settleShards(this.#isLocked);
     for (let i = 0; i < this.#bits.length; i++) {
       for (let bits = this.#bits[i]; bits !== 0; bits &= bits - 1) this.#memory.unlock(this.#word(i, bits));
     }

@@ -30,8 +30,7 @@ import { PoolError } from './errors.js';
 import { checkSuperblock, format, type Geometry, planGeometry } from './format.js';
 import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
-import { collectDead } from './repair.js';
-import { keepCounters } from './statistics.js';
+import { collectDead, collectLocked } from './repair.js';
 import { capacityMapOptions, capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
 
 export interface StoreOptions {
@@ -266,8 +265,12 @@ export function attach(handle: StoreHandle): Keyspace {
     addon.closeFile(capacityFd);
   }
   const memory = new Memory(arenas, fd);
-  const seat = takeSeat(memory, fd, handle.dramPath);
-  return sit(memory, seat);
+  try {
+    return sit(memory, takeSeat(memory, fd, handle.dramPath), handle.dramPath);
+  } catch (error) {
+    addon.closeFile(fd);
+    throw error;
+  }
 }
 
 function mapTier(arenas: Bytes[], fd: number, pages: number, options: MapOptions): void {
@@ -287,15 +290,24 @@ function takeSeat(memory: Memory, fd: number, path: string): number {
   throw new PoolError('POOL_FULL', path, `all ${Participant.MAX} seats of the pool are taken`);
 }
 
-function sit(memory: Memory, seat: number): Keyspace {
+function sit(memory: Memory, seat: number, path: string): Keyspace {
   const { ctl } = memory;
-  // Until it has a page of its own a participant cannot journal: the page comes from a scan under the page lock.
   memory.lockMark = seat + 1;
   memory.self = seat;
   const at = memory.participantWord(seat);
-  ctl[at + Participant.PAGE_WORD] = takeFirstPage(memory);
+  ctl[at + Participant.PAGE_WORD] = NO_PAGE;
   ctl[at + Participant.PID_WORD] = process.pid;
   ctl[at + Participant.IN_BATCH_WORD] = 0;
+  ctl[at + Participant.UNBATCHED_WORD] = 0;
+  // From here a death is found and mended: what it has taken by then is marked as its own.
+  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
+  const page = takeFirstPage(memory);
+  if (page === NO_PAGE) {
+    Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
+    throw new PoolError('POOL_FULL', path, 'the DRAM tier has no page left for one more participant');
+  }
+  ctl[at + Participant.PAGE_WORD] = page;
+  ctl[memory.pageInfo(page)] = PageKind.PARTICIPANT;
   memory.become(seat);
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ACTIVE);
   const journal = new Journal(memory, memory.own, memory.ownBase);
@@ -303,24 +315,27 @@ function sit(memory: Memory, seat: number): Keyspace {
   const pool = new PagePool(memory, journal);
   const slabs = new Slabs(memory, journal, held, pool);
   const log = new CapacityLog(memory, pool);
-  const keyspace = new Keyspace({ memory, journal, held, pool, slabs, log, pins: new Pins(memory) });
+  const keyspace = new Keyspace({ memory, journal, held, pool, slabs, log, pins: new Pins(memory, journal, held) });
   memory.repairDead = (dead) => keyspace.restoreDead(dead);
+  // In a batch: what is mended lies in others' shards, where an exclusive participant would not expect it.
+  keyspace.enterBatch();
   collectDead(keyspace);
+  keyspace.leaveBatch();
   return keyspace;
 }
 
-/** A cleared DRAM page for a participant. */
+/** A cleared DRAM page for a participant, which cannot journal yet: the page's mark alone says whose it is. */
 function takeFirstPage(memory: Memory): number {
   const { ctl } = memory;
   memory.lock(Super.PAGE_LOCK_WORD);
   let page = NO_PAGE;
   for (let p = 1; p < memory.dramPages && page === NO_PAGE; p++) if (memory.pageKind(p) === PageKind.FREE) page = p;
   if (page !== NO_PAGE) {
-    ctl[memory.pageInfo(page)] = PageKind.PARTICIPANT;
+    ctl[memory.pageInfo(page)] = PageKind.TAKEN | (memory.lockMark << 16);
     ctl[Super.DRAM_FREE_WORD]--;
   }
   memory.unlock(Super.PAGE_LOCK_WORD);
-  if (page === NO_PAGE) throw new PoolError('POOL_FULL', '', 'the DRAM tier has no page left for one more participant');
+  if (page === NO_PAGE) return NO_PAGE;
   const first = pageOffset(page) >>> 2;
   memory.arenas[page >>> Page.ARENA_SHIFT].i32.fill(0, first, first + P.UNDO_WORD);
   for (let i = 1; i < PageInfo.WORDS; i++) ctl[memory.pageInfo(page) + i] = 0;
@@ -331,17 +346,10 @@ function takeFirstPage(memory: Memory): number {
 export function detach(keyspace: Keyspace): void {
   const { memory } = keyspace;
   keyspace.dropStaged();
-  keyspace.slabs.drain();
-  keyspace.log.seal();
-  const at = memory.participantWord(memory.self);
-  const page = memory.ctl[at + Participant.PAGE_WORD];
-  keepCounters(memory, memory.self);
-  memory.ctl[at + Participant.PAGE_WORD] = NO_PAGE;
-  Atomics.store(memory.ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
-  // The journal goes with the page: this last change to the page table stands without it.
-  memory.lock(Super.PAGE_LOCK_WORD);
-  memory.ctl[memory.pageInfo(page)] = PageKind.FREE;
-  memory.ctl[Super.DRAM_FREE_WORD]++;
-  memory.unlock(Super.PAGE_LOCK_WORD);
+  // As after a death, but by itself: parked items, pins, spare chunks, the open log page, its own page.
+  Atomics.store(memory.ctl, memory.participantWord(memory.self) + Participant.STATE_WORD, ParticipantState.RESTORED);
+  keyspace.enterBatch();
+  collectLocked(keyspace, memory.self);
+  keyspace.leaveBatch();
   addon.closeFile(memory.controlFd);
 }

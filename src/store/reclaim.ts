@@ -7,7 +7,7 @@
  */
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { PageInfo, Super } from '../layout/superblock.js';
+import { PageInfo, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import type { Eviction } from './eviction.js';
@@ -17,6 +17,14 @@ import { Stat } from './statistics.js';
 
 /** Items looked at in one slice: about 50 microseconds. */
 const SLICE_ITEMS = 64;
+const enum Settled {
+  DONE = 0,
+  /** Its shard is locked, or the running command has just found it: another pass will do. */
+  BUSY = 1,
+  /** It may not go, and the tier has no room for a copy. */
+  STUCK = 2,
+}
+
 /** Under noeviction a page is worth compacting when at least this share of it is dead, as a divisor. */
 const WORTH_DIVISOR = 12;
 
@@ -56,6 +64,7 @@ export class Reclaim {
     if (page === NO_PAGE) {
       page = this.#choosePage();
       ctl[Super.RECLAIM_UNIT_WORD] = 0;
+      ctl[Super.RECLAIM_LEFT_WORD] = 0;
       ctl[Super.RECLAIM_PAGE_WORD] = page;
     }
     const more = page !== NO_PAGE && this.#work(page, itemCount);
@@ -65,7 +74,8 @@ export class Reclaim {
 
   #choosePage(): number {
     const ctl = this.#ctl;
-    if (this.#eviction.policy !== Policy.NO_EVICTION) return ctl[Super.LOG_HEAD_WORD];
+    const { policy } = this.#eviction;
+    if (policy !== Policy.NO_EVICTION && policy < Policy.VOLATILE_LRU) return ctl[Super.LOG_HEAD_WORD];
     let best = NO_PAGE;
     let bestLive = Page.UNITS - Page.UNITS / WORTH_DIVISOR;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
@@ -81,7 +91,17 @@ export class Reclaim {
       }
     }
     this.#memory.unlock(Super.PAGE_LOCK_WORD);
-    return best;
+    // Where only items with an expiry may go, the oldest page yields something only if there are such.
+    const yields = policy !== Policy.NO_EVICTION && this.#hasExpiring();
+    return best === NO_PAGE && yields ? ctl[Super.LOG_HEAD_WORD] : best;
+  }
+
+  #hasExpiring(): boolean {
+    const { shardCount, shardTable } = this.#memory;
+    for (let shard = 0; shard < shardCount; shard++) {
+      if (this.#ctl[shardTable + shard * Shard.WORDS + Shard.EXPIRING_WORD] > 0) return true;
+    }
+    return false;
   }
 
   /** Looks at the page's next items; frees the page at its end. False when it cannot be finished now. */
@@ -92,42 +112,49 @@ export class Reclaim {
     const end = ctl[info + PageInfo.FREE_HEAD_WORD];
     const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
     let unit = ctl[Super.RECLAIM_UNIT_WORD];
-    if (ctl[info + PageInfo.FREE_COUNT_WORD] === 0) unit = end;
     for (let i = 0; i < itemCount && unit < end; i++) {
       const header = locationOffset(page, unit) >>> 2;
       const units = unitsOf(
         itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]),
       );
-      if (!this.#settleItem(i32[header + Item.HASH_WORD], page, unit)) return false;
+      const settled = this.#settleItem(i32[header + Item.HASH_WORD], page, unit);
+      if (settled === Settled.STUCK) return false;
+      if (settled === Settled.BUSY) ctl[Super.RECLAIM_LEFT_WORD]++;
       unit += units;
       ctl[Super.RECLAIM_UNIT_WORD] = unit;
     }
     if (unit < end) return true;
-    if (ctl[info + PageInfo.FREE_COUNT_WORD] !== 0 || this.#keyspace.pins.isPagePinned(page)) {
-      // Somebody still holds an item of it unlinked but not freed, or sends from it: look again later.
-      ctl[Super.RECLAIM_UNIT_WORD] = end;
+    if (ctl[Super.RECLAIM_LEFT_WORD] > 0) {
+      // Once more from the start: most of it is dead by now.
+      ctl[Super.RECLAIM_LEFT_WORD] = 0;
+      ctl[Super.RECLAIM_UNIT_WORD] = 0;
       return false;
     }
+    // Every item was seen dead, under its shard's lock: nothing but a pin can still mean this page.
     ctl[Super.RECLAIM_PAGE_WORD] = NO_PAGE;
+    if (this.#keyspace.pins.isPagePinned(page)) {
+      this.#keyspace.pool.requeueLog(page);
+      return ctl[Super.LOG_HEAD_WORD] !== page;
+    }
     this.#keyspace.pool.freeLog(page);
     return true;
   }
 
-  /** Re-appends or evicts one item if it is live. False when its shard is busy or it can neither move nor go. */
-  #settleItem(hash: number, page: number, unit: number): boolean {
+  /** Re-appends or evicts one item if it is live. */
+  #settleItem(hash: number, page: number, unit: number): Settled {
     const memory = this.#memory;
     const keyspace = this.#keyspace;
     const { index, log, statistics } = keyspace;
     const lockWord = index.shardWord(hash);
     const mine = memory.holds(lockWord);
-    if (!mine && !memory.tryLock(lockWord)) return false;
-    let done = true;
+    if (!mine && !keyspace.gate.tryLockShard(lockWord)) return Settled.BUSY;
+    let settled = Settled.DONE;
     if (index.findLocation(hash, page, unit)) {
       const expired = index.hasExpiry && index.expiryMs <= keyspace.nowMs;
       const evictable = expired || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
       const used = index.frequency > 0;
-      if (keyspace.isProtected(page, unit) && mine) {
-        done = false;
+      if (keyspace.isProtected(page, unit)) {
+        settled = Settled.BUSY;
       } else if (evictable && (expired || !used)) {
         keyspace.removeEntry();
         statistics[expired ? Stat.EXPIRED : Stat.EVICTED]++;
@@ -140,12 +167,12 @@ export class Reclaim {
         keyspace.removeEntry();
         statistics[Stat.EVICTED]++;
       } else {
-        done = false;
+        settled = Settled.STUCK;
       }
     }
     keyspace.settle();
     if (!mine) memory.unlock(lockWord);
     keyspace.freeUnlinked();
-    return done;
+    return settled;
   }
 }

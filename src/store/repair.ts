@@ -9,12 +9,12 @@ import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
-  DatabaseState,
   ParticipantPage as P,
   PageInfo,
   PageKind,
   Participant,
   ParticipantState,
+  Pin,
   Shard,
   SlabClass,
   Super,
@@ -22,9 +22,9 @@ import {
 import { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
-import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { CLASS_COUNT } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
-import { endUnbatched } from './gate.js';
+import { localBucket } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
 import { keepCounters, Stat } from './statistics.js';
 
@@ -36,7 +36,7 @@ export function restoreParticipant(memory: Memory, dead: number): void {
   if (!addon.lockByte(memory.controlFd, dead)) return;
   try {
     const state = memory.participantWord(dead) + Participant.STATE_WORD;
-    if (Atomics.load(memory.ctl, state) === ParticipantState.ACTIVE) restoreLocked(memory, dead);
+    if (Atomics.load(memory.ctl, state) !== ParticipantState.FREE) restoreLocked(memory, dead);
   } finally {
     addon.unlockByte(memory.controlFd, dead);
   }
@@ -47,17 +47,19 @@ function restoreLocked(memory: Memory, dead: number): void {
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
   if (page !== NO_PAGE) {
-    const journal = new Journal(memory, memory.arenas[page >>> Page.ARENA_SHIFT].i32, pageOffset(page) >>> 2);
+    const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
+    const base = pageOffset(page) >>> 2;
+    const journal = new Journal(memory, words, base);
     // The allocator's changes first: they are the newest, and the data's undo does not touch their words.
     journal.rollbackAlloc();
     releaseAllocatorLocks(memory, dead);
     journal.rollback();
+    forgetLinked(memory, dead, words, base);
   } else {
     releaseAllocatorLocks(memory, dead);
   }
   releaseShards(memory, dead);
-  closeDatabases(memory);
-  endUnbatched(memory, dead);
+  Atomics.store(ctl, at + Participant.UNBATCHED_WORD, 0);
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.RESTORED);
   Atomics.store(ctl, at + Participant.IN_BATCH_WORD, 0);
   addon.futexWake(memory.arenas[0].arena, (at + Participant.IN_BATCH_WORD) << 2, Participant.MAX);
@@ -76,11 +78,11 @@ export function collectDead(keyspace: Keyspace): number {
     if (Atomics.load(memory.ctl, state) === ParticipantState.FREE) continue;
     if (!addon.lockByte(memory.controlFd, p)) continue;
     try {
-      if (Atomics.load(memory.ctl, state) === ParticipantState.ACTIVE) restoreLocked(memory, p);
-      if (Atomics.load(memory.ctl, state) === ParticipantState.RESTORED) {
-        collectLocked(keyspace, p);
-        found++;
-      }
+      if (Atomics.load(memory.ctl, state) === ParticipantState.FREE) continue;
+      restoreLocked(memory, p);
+      collectLocked(keyspace, p);
+      keyspace.statistics[Stat.REPAIRS]++;
+      found++;
     } finally {
       addon.unlockByte(memory.controlFd, p);
     }
@@ -88,7 +90,7 @@ export function collectDead(keyspace: Keyspace): number {
   return found;
 }
 
-/** Second half of the repair, for the holder of the dead one's byte lock. */
+/** Second half of the repair, for the holder of the dead one's byte lock; a participant that leaves does it for itself. */
 export function collectLocked(keyspace: Keyspace, dead: number): void {
   const { memory } = keyspace;
   const { ctl } = memory;
@@ -97,16 +99,16 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
   if (page !== NO_PAGE) {
     const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     const base = pageOffset(page) >>> 2;
-    freeHeld(keyspace, words, base);
-    freeMagazines(keyspace, words, base);
+    freeHeld(keyspace, page, words, base);
+    freeMagazines(keyspace, page, words, base);
     sealLogPage(keyspace, words, base);
   }
   dropPins(keyspace, dead);
-  freeTakenPages(keyspace, dead);
-  keepCounters(memory, dead);
-  keyspace.statistics[Stat.REPAIRS]++;
-  ctl[at + Participant.PAGE_WORD] = NO_PAGE;
-  if (page !== NO_PAGE) keyspace.pool.free(page);
+  freeTakenPages(keyspace, dead, page);
+  if (page !== NO_PAGE) {
+    keepCounters(memory, dead);
+    keyspace.pool.freeParticipant(page, at + Participant.PAGE_WORD);
+  }
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
 }
 
@@ -118,6 +120,7 @@ function releaseAllocatorLocks(memory: Memory, dead: number): void {
   for (const word of [Super.PAGE_LOCK_WORD, Super.RECLAIM_LOCK_WORD, Super.PIN_LOCK_WORD]) {
     if (!isOwnedBy(memory, word, dead)) continue;
     if (word === Super.PAGE_LOCK_WORD) recountFreePages(memory);
+    if (word === Super.PIN_LOCK_WORD) recountPins(memory);
     memory.releaseFor(word);
   }
   for (let c = 0; c < CLASS_COUNT; c++) {
@@ -136,6 +139,45 @@ function recountFreePages(memory: Memory): void {
   }
   ctl[Super.DRAM_FREE_WORD] = dram;
   ctl[Super.CAPACITY_FREE_WORD] = capacity;
+}
+
+function recountPins(memory: Memory): void {
+  let pins = 0;
+  for (let slot = 0; slot < Pin.SLOTS; slot++) {
+    if (memory.ctl[memory.pinTable + slot * Pin.WORDS + Pin.PAGE_WORD] !== NO_PAGE) pins++;
+  }
+  memory.ctl[Super.PIN_COUNT_WORD] = pins;
+}
+
+/**
+ * Clears held slots whose items the index points to: linked by a command that had settled, or unlinked by one that is rolled
+ * back. While the dead one still holds their shards: once these are released the items are other people's to remove.
+ */
+function forgetLinked(memory: Memory, dead: number, words: Int32Array, base: number): void {
+  const exclusive = Atomics.load(memory.ctl, Super.GATE_WORD) === dead + 1;
+  for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
+    const at = base + P.HELD_WORD + slot * 2;
+    const page = words[at];
+    if (page === NO_PAGE) continue;
+    const unit = words[at + 1] & 0xffff;
+    const hash = memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, unit) >>> 2) + Item.HASH_WORD];
+    const shard = hash & (memory.shardCount - 1);
+    const lockWord = memory.shardTable + shard * Shard.WORDS + Shard.LOCK_WORD;
+    if (!exclusive && !isOwnedBy(memory, lockWord, dead)) continue;
+    if (isInIndex(memory, hash, page, unit)) words[at] = NO_PAGE;
+  }
+}
+
+/** True when an entry of the hash's chain points to the location. The caller keeps others out of the shard. */
+function isInIndex(memory: Memory, hash: number, page: number, unit: number): boolean {
+  const shard = hash & (memory.shardCount - 1);
+  const buckets = memory.ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
+  let found = false;
+  forEachSlot(memory, shard, localBucket(hash >>> memory.shardShift, buckets), (words, base, slot) => {
+    const at = base + Bucket.SLOT_WORD + slot * 2;
+    found ||= words[at + 1] === page && words[at] === (((hash >>> 16) << 16) | unit);
+  });
+  return found;
 }
 
 /** Recounts and releases the shards whose locks the dead one held; all of them when it held the gate. */
@@ -180,52 +222,72 @@ export function forEachEntry(
   shard: number,
   visit: (words: Int32Array, base: number, slot: number, arena: number) => void,
 ): void {
-  const { ctl } = memory;
-  const buckets = ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
-  for (let local = 0; local < buckets; local++) {
-    const bucket = (local << memory.shardShift) | shard;
-    let page = ctl[memory.directory + (bucket >>> Bucket.PAGE_SHIFT)];
-    let within = bucket & Bucket.PAGE_MASK;
-    for (;;) {
-      const arena = page >>> Page.ARENA_SHIFT;
-      const words = memory.arenas[arena].i32;
-      const base = (pageOffset(page) >>> 2) + (within << 5);
-      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
-        if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] !== NO_PAGE) visit(words, base, slot, arena);
-      }
-      const reference = words[base + Bucket.OVERFLOW_WORD];
-      if (reference === 0) break;
-      page = reference >>> Bucket.PAGE_SHIFT;
-      within = reference & Bucket.PAGE_MASK;
+  const buckets = memory.ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
+  for (let local = 0; local < buckets; local++) forEachSlot(memory, shard, local, visit);
+}
+
+/** Calls `visit` for each occupied slot of one bucket of a shard and its overflow buckets. */
+function forEachSlot(
+  memory: Memory,
+  shard: number,
+  local: number,
+  visit: (words: Int32Array, base: number, slot: number, arena: number) => void,
+): void {
+  const bucket = (local << memory.shardShift) | shard;
+  let page = memory.ctl[memory.directory + (bucket >>> Bucket.PAGE_SHIFT)];
+  let within = bucket & Bucket.PAGE_MASK;
+  for (;;) {
+    const arena = page >>> Page.ARENA_SHIFT;
+    const words = memory.arenas[arena].i32;
+    const base = (pageOffset(page) >>> 2) + (within << 5);
+    for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+      if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] !== NO_PAGE) visit(words, base, slot, arena);
     }
+    const reference = words[base + Bucket.OVERFLOW_WORD];
+    if (reference === 0) break;
+    page = reference >>> Bucket.PAGE_SHIFT;
+    within = reference & Bucket.PAGE_MASK;
   }
 }
 
-function freeHeld(keyspace: Keyspace, words: Int32Array, base: number): void {
+/**
+ * Frees what the dead one had in hand. Each slot is cleared in the step that hands its chunk over, so that a next repairer, if this one
+ * dies, finds only what is still to do.
+ */
+function freeHeld(keyspace: Keyspace, deadPage: number, words: Int32Array, base: number): void {
+  clearTwins(words, base);
   for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
     const at = base + P.HELD_WORD + slot * 2;
-    const page = words[at];
-    if (page === NO_PAGE) continue;
-    freeOrphan(keyspace, words, base, page, words[at + 1] & 0xffff);
-    words[at] = NO_PAGE;
+    if (words[at] !== NO_PAGE) freeOrphan(keyspace, deadPage, words, base, at);
   }
 }
 
-/** Frees a location that the dead one had in hand, unless the index points to it or it is free already. */
-function freeOrphan(keyspace: Keyspace, words: Int32Array, base: number, page: number, unit: number): void {
+/** An item moving from one slot to another (parked, committed) may stand in both. */
+function clearTwins(words: Int32Array, base: number): void {
+  const seen = new Set<number>();
+  for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
+    const at = base + P.HELD_WORD + slot * 2;
+    if (words[at] === NO_PAGE) continue;
+    const location = words[at] * Page.UNITS + (words[at + 1] & 0xffff);
+    if (seen.has(location)) words[at] = NO_PAGE;
+    seen.add(location);
+  }
+}
+
+/** Frees the location in the dead one's held word `at`: nothing points to it, but it may be pinned, or a spare already. */
+function freeOrphan(keyspace: Keyspace, deadPage: number, words: Int32Array, base: number, at: number): void {
   const { memory } = keyspace;
+  const page = words[at];
+  const unit = words[at + 1] & 0xffff;
+  const arena = deadPage >>> Page.ARENA_SHIFT;
+  if (keyspace.pins.doom(page, unit, arena, at)) return;
   const kind = memory.pageKind(page);
-  const header = locationOffset(page, unit) >>> 2;
-  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-  if (isLinked(keyspace, i32[header + Item.HASH_WORD], page, unit)) return;
-  if (kind === PageKind.SLAB) {
-    if (isInMagazine(memory, words, base, page, unit) || isInFreeList(memory, page, unit)) return;
-    keyspace.slabs.giveToPage(page, unit);
+  if (kind === PageKind.SLAB && !isInMagazine(memory, words, base, page, unit)) {
+    keyspace.slabs.giveToPage(page, unit, arena, at);
   } else if (kind === PageKind.LARGE) {
-    if (!keyspace.pins.doom(page, unit)) keyspace.pool.freeRun(page);
-  } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
-    // Whether it had been subtracted from the live units is unknown: count the page anew.
-    recountLogPage(keyspace, page);
+    keyspace.pool.freeRun(page, arena, at);
+  } else {
+    words[at] = NO_PAGE;
   }
 }
 
@@ -248,23 +310,8 @@ function isInMagazine(memory: Memory, words: Int32Array, base: number, page: num
   return false;
 }
 
-function isInFreeList(memory: Memory, page: number, unit: number): boolean {
-  const info = memory.pageInfo(page);
-  const slabClass = (memory.ctl[info] >>> 8) & 0xff;
-  const word = memory.classTable + slabClass * SlabClass.WORDS;
-  memory.lock(word);
-  let found = false;
-  for (let head = memory.ctl[info + PageInfo.FREE_HEAD_WORD]; head !== 0 && !found; ) {
-    const at = (head - 1) * CLASS_UNITS[slabClass];
-    found = at === unit;
-    head = memory.arenas[page >>> Page.ARENA_SHIFT].i32[(locationOffset(page, at) >>> 2) + Item.HASH_WORD];
-  }
-  memory.unlock(word);
-  return found;
-}
-
 /** Counts the live units of a log page by asking the index for each of its items. */
-export function recountLogPage(keyspace: Keyspace, page: number): void {
+function recountLogPage(keyspace: Keyspace, page: number): void {
   const { memory } = keyspace;
   const info = memory.pageInfo(page);
   let live = 0;
@@ -291,16 +338,16 @@ export function forEachLogItem(
   }
 }
 
-function freeMagazines(keyspace: Keyspace, words: Int32Array, base: number): void {
+function freeMagazines(keyspace: Keyspace, deadPage: number, words: Int32Array, base: number): void {
   for (let c = 0; c < CLASS_COUNT; c++) {
     const magazine = base + P.MAGAZINE_WORD + c * P.MAGAZINE_WORDS;
-    while (words[magazine] > 0) {
-      const at = magazine + words[magazine] * 2 - 1;
-      const page = words[at];
-      const unit = words[at + 1];
-      if (!isInFreeList(keyspace.memory, page, unit)) keyspace.slabs.giveToPage(page, unit);
-      words[magazine]--;
+    for (let i = 0; i < words[magazine]; i++) {
+      const at = magazine + 1 + i * 2;
+      if (words[at] !== NO_PAGE) {
+        keyspace.slabs.giveToPage(words[at], words[at + 1], deadPage >>> Page.ARENA_SHIFT, at);
+      }
     }
+    words[magazine] = 0;
   }
 }
 
@@ -319,33 +366,22 @@ function dropPins(keyspace: Keyspace, dead: number): void {
 }
 
 /** Pages that the dead one took from the pool and had not put to use, and open log pages it had not noted yet. */
-function freeTakenPages(keyspace: Keyspace, dead: number): void {
+function freeTakenPages(keyspace: Keyspace, dead: number, ownPage: number): void {
   const { memory } = keyspace;
   const visit = (page: number): void => {
     const kind = memory.ctl[memory.pageInfo(page)];
-    if (((kind >>> 16) & 0xff) !== dead + 1) return;
+    if (((kind >>> 16) & 0xff) !== dead + 1 || page === ownPage) return;
     if ((kind & 0xff) === PageKind.TAKEN) keyspace.pool.free(page);
+    else if ((kind & 0xff) === PageKind.SLAB) keyspace.slabs.reopenPage(page);
     else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
     else if (
       (kind & 0xff) === PageKind.LARGE &&
       !isLinked(keyspace, memory.arenas[page >>> Page.ARENA_SHIFT].i32[pageOffset(page) >>> 2], page, 0)
     ) {
       // Taken for an item and not noted in a held slot before the end; doomed ones go with their last pin.
-      if (!keyspace.pins.isPinned(page, 0)) keyspace.pool.freeRun(page);
+      if (!keyspace.pins.isPinned(page, 0)) keyspace.pool.freeRun(page, 0, -1);
     }
   };
   for (let page = 1; page < memory.dramPages; page++) visit(page);
   for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
-}
-
-/** A flush that was cut short leaves a live database that no number maps to: it is dead. */
-function closeDatabases(memory: Memory): void {
-  const { ctl, databaseTable } = memory;
-  for (let physical = 0; physical < Database.PHYSICAL; physical++) {
-    const state = databaseTable + Database.STATE_WORD + physical;
-    if (ctl[state] !== DatabaseState.LIVE) continue;
-    let mapped = false;
-    for (let db = 0; db < Database.LOGICAL; db++) mapped ||= ctl[databaseTable + db] === physical;
-    if (!mapped) ctl[state] = DatabaseState.DEAD;
-  }
 }

@@ -4,12 +4,18 @@
  * Owns: the staged item, which nobody else can see until `commit` links it under its key's lock. Invariant: at most one
  * item is staged in a participant; those of values that arrive over several turns are parked in slots of their own.
  */
+/**
+ * Staged items: a value is written into a chunk of its own first, without a lock, and then linked in one step under its key's lock.
+ *
+ * Owns: the one staged item and the parking of items whose values arrive over several turns. Invariant: a chunk that is
+ * staged or parked is in a held slot until the index points to it.
+ */
 import type { Bytes } from '../layout/bytes.js';
 import { Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, PageKind, Shard } from '../layout/superblock.js';
 import { STAGED_SLOT } from '../memory/held.js';
-import { DRAM_RESERVE_PAGES, NO_PAGE } from '../memory/page-pool.js';
+import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
 import type { Eviction } from './eviction.js';
@@ -23,6 +29,11 @@ export interface StageSlot {
   unit: number;
   database: number;
 }
+
+/** Times that an allocation makes room before it gives up. */
+const ROOM_TRIES = 4;
+/** Chunks this many times as large as its own serve a class without pages. */
+const ROOMY_RATIO = 2;
 
 export abstract class Staging extends ItemCursor {
   staged: Bytes;
@@ -39,8 +50,7 @@ export abstract class Staging extends ItemCursor {
   #stagedKeyLength = 0;
   #stagedKeyBytes: Bytes;
   #stagedKeyOffset = 0;
-  /** Hash of a shard that wants to grow once the journal is empty; one a lock scope is enough. */
-  protected growHash = -1;
+  /** Something was inserted: shards may want to grow once the journal is empty. */
   protected growPending = false;
 
   constructor(parts: KeyspaceParts) {
@@ -99,21 +109,35 @@ export abstract class Staging extends ItemCursor {
     if (units > MAX_CHUNK_UNITS) return this.allocateLarge(size);
     const slabClass = CLASS_OF_UNITS[units];
     const { slabs } = this;
-    if (!slabs.take(slabClass) && !this.#takeWithRoom(slabClass)) return false;
+    if (!slabs.take(slabClass) && !this.#takeOther(slabClass)) return false;
     this.#stagedPage = slabs.page;
     this.#stagedUnit = slabs.unit;
     return true;
   }
 
-  /** Makes room in the class; while it has no page of its own, a chunk of a somewhat larger one does mostly. */
-  #takeWithRoom(slabClass: number): boolean {
+  /** A chunk for a class that has none and gets no page: free ones of larger classes, or after making room. */
+  #takeOther(slabClass: number): boolean {
     const { slabs, eviction } = this;
-    if (eviction.mayMakeRoom(slabClass) && eviction.makeRoom(slabClass) && slabs.take(slabClass)) return true;
-    const limit = CLASS_UNITS[slabClass] + Math.max(1, CLASS_UNITS[slabClass] >>> 1);
-    for (let c = slabClass + 1; c < CLASS_COUNT && CLASS_UNITS[c] <= limit; c++) {
-      if (slabs.take(c) || (eviction.hasPages(c) && eviction.makeRoom(c) && slabs.take(c))) return true;
+    const mayFree = eviction.mayFreeAny();
+    // A class that can replace its own items does; else a small store would fill up with small items in large chunks.
+    if (!(mayFree && eviction.hasPages(slabClass)) && slabs.takeLarger(slabClass, ROOMY_RATIO, STAGED_SLOT))
+      return true;
+    if (mayFree && !eviction.mayMakeRoom(slabClass) && this.#takeBorrowed(slabClass)) return true;
+    for (let tries = 0; tries < ROOM_TRIES && eviction.makeRoom(slabClass); tries++) {
+      // What was freed, another may take first.
+      if (slabs.take(slabClass)) return true;
     }
-    return eviction.makeRoom(slabClass) && slabs.take(slabClass);
+    return slabs.takeLarger(slabClass, MAX_CHUNK_UNITS, STAGED_SLOT);
+  }
+
+  /** While a class has no page of its own, one of the somewhat larger ones makes room for its items. */
+  #takeBorrowed(slabClass: number): boolean {
+    const { slabs, eviction } = this;
+    const limit = CLASS_UNITS[slabClass] * ROOMY_RATIO;
+    for (let c = slabClass + 1; c < CLASS_COUNT && CLASS_UNITS[c] <= limit; c++) {
+      if (eviction.hasPages(c) && eviction.makeRoom(c) && slabs.take(c)) return true;
+    }
+    return false;
   }
 
   protected allocateLarge(size: number): boolean {
@@ -121,7 +145,8 @@ export abstract class Staging extends ItemCursor {
     if (pageCount > Page.ARENA_PAGES) return false;
     const capacityFirst = this.memory.capacityPages > 0 && size > this.#largeDramBytes;
     let page = this.takeRun(pageCount, capacityFirst);
-    while (page === NO_PAGE && this.eviction.makeRunRoom(pageCount)) page = this.takeRun(pageCount, capacityFirst);
+    while (page === NO_PAGE && this.eviction.moves.makeRunRoom(pageCount))
+      page = this.takeRun(pageCount, capacityFirst);
     if (page === NO_PAGE) return false;
     this.#stagedPage = page;
     this.#stagedUnit = 0;
@@ -135,9 +160,9 @@ export abstract class Staging extends ItemCursor {
       const page = pool.takeRun(pageCount, true, 0);
       // Not into DRAM what would fill it: a tenth is the most.
       if (page !== NO_PAGE || pageCount * 10 > this.memory.dramPages) return page;
-      return pool.takeRun(pageCount, false, DRAM_RESERVE_PAGES);
+      return pool.takeRun(pageCount, false, pool.dataReserve);
     }
-    const page = pool.takeRun(pageCount, false, DRAM_RESERVE_PAGES);
+    const page = pool.takeRun(pageCount, false, pool.dataReserve);
     return page === NO_PAGE ? pool.takeRun(pageCount, true, 0) : page;
   }
 
@@ -169,7 +194,7 @@ export abstract class Staging extends ItemCursor {
     if (this.findStagedKey(hash, database, item, itemOffset)) {
       this.restore();
       this.makeHeldRoom();
-      this.held.defer(this.page, this.unit);
+      this.discard(this.page, this.unit);
       this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
       index.setLocation(hash, page, unit);
       index.setExpiry(hash, expiryMs);
@@ -177,10 +202,7 @@ export abstract class Staging extends ItemCursor {
       index.clearFetched();
     } else {
       this.makeHeldRoom();
-      const inserted =
-        index.insert(hash, page, unit, this.accessNow) ||
-        (this.eviction.refillReserve() && index.insert(hash, page, unit, this.accessNow));
-      if (!inserted) {
+      if (!index.insert(hash, page, unit, this.accessNow) && !this.insertInNewRoom(hash, page, unit)) {
         this.dropStaged();
         this.statistics[Stat.OUT_OF_MEMORY]++;
         return false;
@@ -189,7 +211,6 @@ export abstract class Staging extends ItemCursor {
       const counts = this.counts(hash, database);
       this.ctl[counts]++;
       if (expiryMs !== 0) this.ctl[counts + Database.EXPIRING_OFFSET]++;
-      this.growHash = hash;
       this.growPending = true;
     }
     this.linkedInSlot = true;
@@ -203,12 +224,18 @@ export abstract class Staging extends ItemCursor {
     return true;
   }
 
+  /** The index has no page for one more bucket: takes one from the data, where the policy allows, and tries again. */
+  protected insertInNewRoom(hash: number, page: number, unit: number): boolean {
+    return this.eviction.moves.freeOne(-1, true) && this.index.insert(hash, page, unit, this.accessNow);
+  }
+
   /** The cursor of a find for the same key serves; else looks the key up by the bytes in the staged item. */
   protected findStagedKey(hash: number, database: number, item: Bytes, itemOffset: number): boolean {
     if (
       this.foundOffset === this.#stagedKeyOffset &&
       this.foundBytes === this.#stagedKeyBytes &&
       this.foundLength === this.#stagedKeyLength &&
+      this.foundHash === hash &&
       this.foundDatabase === database
     ) {
       return this.found;
@@ -253,7 +280,6 @@ export abstract class Staging extends ItemCursor {
     this.#stagedPage = slot.page;
     this.#stagedUnit = slot.unit;
     this.#stagedHash = item.i32[header + Item.HASH_WORD];
-    this.#stagedDatabase = slot.database;
     this.#stagedKeyLength = item.i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
     this.#stagedKeyBytes = item;
     this.#stagedKeyOffset = itemOffset + Item.HEADER_BYTES;
@@ -261,16 +287,12 @@ export abstract class Staging extends ItemCursor {
     this.stagedOffset = itemOffset + Item.HEADER_BYTES + this.#stagedKeyLength;
     this.stagedLength = item.i32[header + Item.VALUE_LENGTH_WORD];
     slot.page = NO_PAGE;
-    const database = this.ctl[this.databaseTable + db];
-    if (database !== slot.database) {
-      this.#stagedDatabase = database;
-      this.#stagedHash = this.hash(db, item, this.#stagedKeyOffset, this.#stagedKeyLength);
-      item.i32[header + Item.HASH_WORD] = this.#stagedHash;
-    }
+    this.#stagedDatabase = this.ctl[this.databaseTable + db];
   }
 
   /** Gives a parked item back (its connection is gone). */
   dropParked(slot: StageSlot): void {
+    if (slot.page === NO_PAGE) return;
     this.unparkStaged(slot, 0);
     this.dropStaged();
   }

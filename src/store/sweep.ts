@@ -38,7 +38,7 @@ export class Sweep {
     }
     const shardWord = this.#memory.shardTable + this.#shard * Shard.WORDS;
     const skip = (ctl[shardWord + Shard.EXPIRING_WORD] === 0 || ctl[Super.EXPIRY_PAUSED_WORD] === 1) && !purging;
-    if (skip || !this.#memory.tryLock(shardWord)) {
+    if (skip || !this.#keyspace.gate.tryLockShard(shardWord)) {
       this.#shard = -1;
       return 0;
     }
@@ -79,10 +79,19 @@ export class Sweep {
     }
   }
 
+  /**
+   * Items of a physical database, or -1 when that cannot be told now: a shard that is locked may get items back, if its holder
+   * dies and is rolled back.
+   */
   #count(physical: number): number {
+    const memory = this.#memory;
+    const alone = this.#keyspace.gate.isExclusive;
     let items = 0;
-    for (let shard = 0; shard < this.#memory.shardCount; shard++) {
-      items += this.#ctl[this.#memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + physical];
+    for (let shard = 0; shard < memory.shardCount; shard++) {
+      const lockWord = memory.shardTable + shard * Shard.WORDS;
+      if (!alone && !this.#keyspace.gate.tryLockShard(lockWord)) return -1;
+      items += this.#ctl[memory.databaseTable + Database.COUNTS_WORD + shard * Database.SHARD_WORDS + physical];
+      if (!alone) memory.unlock(lockWord);
     }
     return items;
   }

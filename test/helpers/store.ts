@@ -19,10 +19,14 @@ afterAll(() => {
   for (const close of opened.splice(0)) close();
 });
 
+export interface TestStoreOptions {
+  readonly dramBytes?: number;
+  readonly capacityBytes?: number;
+  readonly policy?: PolicyName;
+}
+
 /** A fresh store of its own. */
-export function openTestStore(
-  options: { readonly dramBytes?: number; readonly capacityBytes?: number; readonly policy?: PolicyName } = {},
-): Keyspace {
+export function openTestStore(options: TestStoreOptions = {}): Keyspace {
   const pool = mkdtempSync(join(tmpdir(), 'entresol-test-'));
   const handle = openStore({
     pool,

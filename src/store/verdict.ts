@@ -1,0 +1,10 @@
+/** What became of a chunk that eviction looked at. */
+export const enum Verdict {
+  /** Not an item, or one that nobody may touch now. */
+  SKIPPED = 0,
+  /** Used since the hand last passed. */
+  SPARED = 1,
+  FREED = 2,
+  /** It must stay: the policy evicts nothing, and there is no room for a copy. */
+  STUCK = 3,
+}
