@@ -16,6 +16,7 @@ const TEST_PROGRAMS = new Map([
   ['redis-cli', 'redis-tools'],
   ['redis-benchmark', 'redis-tools'],
   ['memcached', 'memcached'],
+  ['memccapable', 'libmemcached-tools'],
 ]);
 
 function missingPrograms() {
