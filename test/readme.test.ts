@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { createCommandTable } from '../src/commands/families.js';
 import { environmentName, formatSize, schema, settingKeys, settingName } from '../src/config/index.js';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
@@ -42,4 +43,13 @@ it('README states the defaults that the program has', () => {
   }
   expect(text).toContain(`| ${schema.port.default}, ${schema.memcachedPort.default} |`);
   expect(text).toContain(`| ${schema.maxmemoryPolicy.default} |`);
+});
+
+it('docs/redis.md lists the commands that there are', () => {
+  const rows = read('docs/redis.md')
+    .split('\n')
+    .filter((line) => /^\| [a-z]+ \| [A-Z_ ]+ \|$/.test(line));
+  const listed = rows.flatMap((row) => row.split('|')[2].trim().split(' '));
+  const declared = createCommandTable().commands.map((command) => command.spec.name.toUpperCase());
+  expect(listed.sort()).toEqual(declared.sort());
 });

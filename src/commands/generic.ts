@@ -318,7 +318,7 @@ export const generics: readonly CommandSpec[] = [
     name: 'move',
     arity: 3,
     flags: Flag.WRITE | Flag.FAST,
-    keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE)],
+    keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE)],
     since: '1.0.0',
     summary: 'Moves a key to another database, unless it exists there.',
     complexity: 'O(N) for a value of N bytes, which moves',

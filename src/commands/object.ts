@@ -79,7 +79,7 @@ export const objects: readonly CommandSpec[] = [
     name: 'object',
     arity: -2,
     flags: 0,
-    categories: Category.KEYSPACE,
+    categories: Category.NONE,
     since: '2.2.3',
     group: 'generic',
     summary: 'Commands that look at how values are kept.',

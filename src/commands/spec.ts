@@ -112,7 +112,7 @@ export function keyAt(index: number, use: number): KeySpec {
   return { use, begin: { index }, find: { last: 0, step: 1, limit: 0 } };
 }
 
-/** Keys from argument `index` to the end (`last` -1, -2 = all but one ...), every `step`-th. */
+/** Keys from argument `index` to the end (`last` -1, -2 = all but one ...) or to argument `index + last`, every `step`-th. */
 export function keysFrom(index: number, use: number, last = -1, step = 1): KeySpec {
   return { use, begin: { index }, find: { last, step, limit: 0 } };
 }

@@ -183,7 +183,7 @@ export const stringLcs: readonly CommandSpec[] = [
     arity: -3,
     flags: Flag.READONLY,
     categories: Category.STRING,
-    keys: [keysFrom(1, KeyUse.RO | KeyUse.ACCESS, 2)],
+    keys: [keysFrom(1, KeyUse.RO | KeyUse.ACCESS, 1)],
     since: '7.0.0',
     group: 'string',
     summary: 'Finds the longest common subsequence of two strings.',
