@@ -62,8 +62,8 @@ export class Transaction {
 }
 
 /**
- * A key under WATCH: its own copy of the name and the state it had. Its hash is not kept: it belongs to the physical database,
- * and FLUSHALL and SWAPDB put another one behind the number.
+ * A key under WATCH: its own copy of the name and the state it had. The physical database belongs to the state: FLUSHALL and
+ * SWAPDB put another one behind the number.
  */
 export interface WatchedKey {
   readonly db: number;
