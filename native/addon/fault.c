@@ -31,8 +31,9 @@ static void pass_on(int number, siginfo_t *info, void *context) {
     previous.sa_sigaction(number, info, context);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
-  } else { /* returning repeats the fault, now with the default action: the process dies as it would have */
+  } else if (previous.sa_handler == SIG_DFL) { /* the process dies as it would have, once this handler has returned */
     signal(SIGBUS, SIG_DFL);
+    raise(SIGBUS);
   }
 }
 

@@ -228,6 +228,11 @@ int32_t *pump_emit(pump *p, int32_t conn, enum event_kind kind, int32_t aux);
 void list_push(int_list *list, int32_t item);
 void pump_out_of_memory(void) __attribute__((noreturn));
 
+/* ---- pump_module.c, pump_module_conn.c ---- */
+/* Reads arguments and the pump; NULL with a pending exception. */
+pump *pump_enter(napi_env env, napi_callback_info info, size_t count, napi_value *args);
+bool pump_define_conn_methods(napi_env env, napi_value object, pump *p);
+
 /* ---- pump_conn.c ---- */
 int32_t conn_open(pump *p, int fd, uint8_t kind); /* number, or -errno (fd stays the caller's) */
 void conn_close(pump *p, int32_t number, int32_t aux, bool is_told);
@@ -240,10 +245,16 @@ void conn_on_event(pump *p, int32_t number, uint32_t events);
 void conn_rest_slots(pump *p);
 void socket_finish(int fd);
 
+/* ---- pump_held.c ---- */
+bool held_keep(pump *p, pump_conn *c, const uint8_t *rest, uint32_t rest_bytes, bool is_untouched);
+bool held_own_reserve(pump *p, pump_conn *c, uint32_t room);
+void held_stash_free(pump *p, pump_conn *c);
+void held_own_free(pump *p, pump_conn *c);
+void held_drop(pump *p, pump_conn *c);
+
 /* ---- pump_input.c ---- */
 void input_apply(pump *p);
 void input_serve(pump *p);
-void input_drop(pump *p, pump_conn *c);
 void input_into(pump *p, int32_t number, int32_t arena_number, uint32_t offset, uint32_t bytes);
 void input_resume(pump *p, int32_t number);
 
@@ -257,6 +268,8 @@ int32_t listen_tcp(pump *p, const char *host, int port, int backlog, uint8_t kin
 int32_t listen_unix(pump *p, const char *path, int mode, int backlog, uint8_t kind, const char **syscall_name);
 int32_t listen_udp(pump *p, const char *host, int port, uint8_t kind, const char **syscall_name, bool *is_name_error);
 void listener_close(pump *p, int32_t number);
+
+/* ---- pump_accept.c ---- */
 void listeners_watch(pump *p);
 void listener_accept(pump *p, int32_t number);
 

@@ -76,7 +76,7 @@ void conn_close(pump *p, int32_t number, int32_t aux, bool is_told) {
   c->fd = -1;
   c->flags = 0;
   p->live_count--;
-  input_drop(p, c);
+  held_drop(p, c);
   output_drop(p, number);
   if (is_told) {
     pump_notify(p, number, KIND_CLOSE, aux);

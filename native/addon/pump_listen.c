@@ -1,5 +1,5 @@
 /*
- * Listeners: TCP and UDP with SO_REUSEPORT (every worker has its own), unix sockets, accepting.
+ * Listeners: TCP and UDP with SO_REUSEPORT (every worker has its own), unix sockets.
  *
  * Owns the listening sockets, unix socket files included. The invariants: threads of this process share a port, another
  * process gets EADDRINUSE as without SO_REUSEPORT; a unix socket file is removed only if nobody listens on it.
@@ -283,54 +283,4 @@ void listener_close(pump *p, int32_t number) {
   close(listener->fd);
   listener->fd = -1;
   listener->is_watched = false;
-}
-
-/* Brings the epoll registration of all stream listeners up to date. */
-void listeners_watch(pump *p) {
-  const bool is_wanted = !p->is_accept_paused && p->accept_retry_ms == 0;
-  for (int32_t i = 0; i < p->listener_count; i++) {
-    pump_listener *listener = &p->listeners[i];
-    if (listener->fd < 0 || listener->type != SOCK_STREAM || listener->is_watched == is_wanted) continue;
-    struct epoll_event watch = {.events = EPOLLIN, .data.u64 = watch_data(WATCH_LISTENER, 0, i)};
-    if (epoll_ctl(p->epoll_fd, is_wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &watch) == 0) {
-      listener->is_watched = is_wanted;
-    } else { /* out of kernel memory for watches: as out of descriptors, try again soon */
-      p->accept_retry_ms = p->now_ms + ACCEPT_RETRY_MS;
-    }
-  }
-}
-
-static void refuse(const pump *p, int fd) {
-  /* What a fresh socket does not take is not worth waiting for. */
-  if (p->refusal_bytes > 0) (void)!send(fd, p->refusal, p->refusal_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-  socket_finish(fd);
-}
-
-/* Out of descriptors or memory: accepting again at once would spin. */
-static void pause_for_resources(pump *p) {
-  p->accept_retry_ms = p->now_ms + ACCEPT_RETRY_MS;
-  listeners_watch(p);
-}
-
-void listener_accept(pump *p, int32_t number) {
-  const pump_listener *listener = &p->listeners[number];
-  for (int i = 0; i < ACCEPT_LIMIT && listener->fd >= 0; i++) {
-    const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
-      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) pause_for_resources(p);
-      return;
-    }
-    if (p->live_count >= p->max_connections) {
-      refuse(p, fd);
-      continue;
-    }
-    const int32_t conn = conn_open(p, fd, listener->kind);
-    if (conn < 0) {
-      close(fd);
-      pause_for_resources(p);
-      return;
-    }
-    pump_notify(p, conn, KIND_ACCEPT, listener->kind);
-  }
 }

@@ -1,24 +1,20 @@
 /*
- * The pump as JavaScript sees it: createPump and the methods of Pump.
+ * The pump as JavaScript sees it: createPump and the methods about the turn, listeners and the whole.
  *
- * Owns nothing: the methods' data pointer is the pump, whose shell lives until the environment ends. The invariant: every
- * connection number is looked up, so that a call about a connection that has gone meanwhile does nothing (or gives 0, ''),
- * for JavaScript may learn of the CLOSE only later in the same turn.
+ * Owns nothing: the methods' data pointer is the pump, whose shell lives until the environment ends, so that a call after
+ * destroy() is an error and not a crash.
  */
 #include "pump.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 enum { INPUT_BYTES_MIN = 64 << 10, MAX_EVENTS_MIN = 8, MAX_EVENTS_MAX = 1 << 16 };
 
-/* Reads arguments and the pump; NULL with a pending exception. */
-static pump *enter(napi_env env, napi_callback_info info, size_t count, napi_value *args) {
+pump *pump_enter(napi_env env, napi_callback_info info, size_t count, napi_value *args) {
   void *data;
   if (!read_args(env, info, count, args, &data)) return NULL;
   pump *p = data;
@@ -32,7 +28,7 @@ static pump *enter(napi_env env, napi_callback_info info, size_t count, napi_val
 static napi_value method_poll(napi_env env, napi_callback_info info) {
   napi_value args[2];
   int32_t send_count, timeout_ms;
-  pump *p = enter(env, info, 2, args);
+  pump *p = pump_enter(env, info, 2, args);
   if (p == NULL || !read_int32(env, args[0], &send_count) || !read_int32(env, args[1], &timeout_ms)) return NULL;
   const char *reason;
   const int32_t count = pump_turn(p, send_count, p->owner->is_stopping ? 0 : timeout_ms, &reason);
@@ -43,7 +39,7 @@ static napi_value method_poll(napi_env env, napi_callback_info info) {
 static napi_value method_flush(napi_env env, napi_callback_info info) {
   napi_value args[1];
   int32_t send_count;
-  pump *p = enter(env, info, 1, args);
+  pump *p = pump_enter(env, info, 1, args);
   if (p == NULL || !read_int32(env, args[0], &send_count)) return NULL;
   const char *reason = send_records(p, send_count);
   return reason == NULL ? NULL : throw_range(env, reason);
@@ -59,7 +55,7 @@ typedef struct listen_call {
 /* Reads (string, number ...); the caller frees host. */
 static pump *enter_listen(napi_env env, napi_callback_info info, size_t numbers, listen_call *call) {
   napi_value args[4];
-  pump *p = enter(env, info, numbers + 1, args);
+  pump *p = pump_enter(env, info, numbers + 1, args);
   if (p == NULL) return NULL;
   for (size_t i = 0; i < numbers; i++) {
     if (!read_int32(env, args[i + 1], &call->number[i])) return NULL;
@@ -132,7 +128,7 @@ static napi_value method_listen_unix(napi_env env, napi_callback_info info) {
 
 static pump_listener *enter_listener(napi_env env, napi_callback_info info, pump **p, int32_t *number) {
   napi_value args[1];
-  *p = enter(env, info, 1, args);
+  *p = pump_enter(env, info, 1, args);
   if (*p == NULL || !read_int32(env, args[0], number)) return NULL;
   if (*number >= 0 && *number < (*p)->listener_count && (*p)->listeners[*number].fd >= 0) return &(*p)->listeners[*number];
   throw_range(env, "no such listener");
@@ -162,162 +158,24 @@ static napi_value method_close_listener(napi_env env, napi_callback_info info) {
 static napi_value method_pause_accept(napi_env env, napi_callback_info info) {
   napi_value args[1];
   bool is_paused;
-  pump *p = enter(env, info, 1, args);
+  pump *p = pump_enter(env, info, 1, args);
   if (p == NULL || !read_bool(env, args[0], &is_paused)) return NULL;
   p->is_accept_paused = is_paused;
   listeners_watch(p);
   return NULL;
 }
 
-/* ---- connections ---- */
-
-/* Reads the pump and a connection as first argument; *c is NULL when it has gone. */
-static pump *enter_conn(napi_env env, napi_callback_info info, size_t count, napi_value *args, int32_t *number, pump_conn **c) {
-  pump *p = enter(env, info, count, args);
-  if (p == NULL || !read_int32(env, args[0], number)) return NULL;
-  *c = conn_live(p, *number);
-  return p;
-}
-
-static napi_value method_receive_into(napi_env env, napi_callback_info info) {
-  napi_value args[4];
-  int32_t number, arena_number, offset, length;
-  pump_conn *c;
-  pump *p = enter_conn(env, info, 4, args, &number, &c);
-  if (p == NULL || !read_int32(env, args[1], &arena_number) || !read_int32(env, args[2], &offset) || !read_int32(env, args[3], &length)) {
-    return NULL;
-  }
-  if (arena_at(arena_number, offset, length) == NULL) return throw_range(env, "receiveInto: the range is outside the arena");
-  if (c == NULL) return NULL;
-  if ((c->flags & CONN_INTO) != 0) return throw_range(env, "receiveInto: one is under way already");
-  input_into(p, number, arena_number, (uint32_t)offset, (uint32_t)length);
-  return NULL;
-}
-
-static napi_value method_pause_reading(napi_env env, napi_callback_info info) {
-  napi_value args[2];
-  int32_t number;
-  bool is_paused;
-  pump_conn *c;
-  pump *p = enter_conn(env, info, 2, args, &number, &c);
-  if (p == NULL || !read_bool(env, args[1], &is_paused) || c == NULL) return NULL;
-  if (is_paused == ((c->flags & CONN_PAUSED) != 0)) return NULL;
-  if (is_paused) {
-    c->flags |= CONN_PAUSED;
-  } else {
-    c->flags &= ~(uint32_t)CONN_PAUSED;
-    input_resume(p, number);
-  }
-  conn_watch(p, number);
-  return NULL;
-}
-
-static uint64_t to_limit(double bytes) { return bytes > 0 && bytes < 9e15 ? (uint64_t)bytes : 0; }
-
-static napi_value method_set_limits(napi_env env, napi_callback_info info) {
-  napi_value args[4];
-  int32_t number;
-  double soft, hard, idle_ms;
-  pump_conn *c;
-  pump *p = enter_conn(env, info, 4, args, &number, &c);
-  if (p == NULL || !read_double(env, args[1], &soft) || !read_double(env, args[2], &hard) || !read_double(env, args[3], &idle_ms) || c == NULL) {
-    return NULL;
-  }
-  c->soft_bytes = to_limit(soft);
-  c->hard_bytes = to_limit(hard);
-  c->idle_ms = idle_ms > 0 ? (idle_ms < 4e9 ? (uint32_t)idle_ms : UINT32_MAX) : 0;
-  if (c->idle_ms == 0) {
-    idle_disarm(p, number);
-  } else {
-    idle_arm(p, number);
-  }
-  return NULL;
-}
-
-static napi_value method_close(napi_env env, napi_callback_info info) {
-  napi_value args[2];
-  int32_t number;
-  bool is_abort;
-  pump_conn *c;
-  pump *p = enter_conn(env, info, 2, args, &number, &c);
-  if (p == NULL || !read_bool(env, args[1], &is_abort) || c == NULL) return NULL;
-  if (is_abort) {
-    conn_close(p, number, 0, false);
-  } else if ((c->flags & CONN_CLOSING) == 0) { /* settled after the records of this turn were sent */
-    c->flags |= CONN_CLOSING;
-    conn_settle_later(p, number);
-  }
-  return NULL;
-}
-
-static napi_value method_output_queued(napi_env env, napi_callback_info info) {
-  napi_value args[1];
-  int32_t number;
-  pump_conn *c;
-  if (enter_conn(env, info, 1, args, &number, &c) == NULL) return NULL;
-  return make_double(env, c == NULL ? 0 : (double)c->out_bytes);
-}
-
-static napi_value method_fd(napi_env env, napi_callback_info info) {
-  napi_value args[1];
-  int32_t number;
-  pump_conn *c;
-  if (enter_conn(env, info, 1, args, &number, &c) == NULL) return NULL;
-  return make_int32(env, c == NULL ? -1 : c->fd);
-}
-
-static void format_address(const struct sockaddr_storage *address, socklen_t bytes, char *text, size_t text_bytes) {
-  char host[INET6_ADDRSTRLEN];
-  text[0] = '\0';
-  if (address->ss_family == AF_INET) {
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-    inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
-    snprintf(text, text_bytes, "%s:%d", host, ntohs(v4->sin_port));
-  } else if (address->ss_family == AF_INET6) {
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-    inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
-    snprintf(text, text_bytes, "[%s]:%d", host, ntohs(v6->sin6_port));
-  } else if (address->ss_family == AF_UNIX && bytes > offsetof(struct sockaddr_un, sun_path)) {
-    const struct sockaddr_un *local = (const struct sockaddr_un *)address;
-    snprintf(text, text_bytes, "%.*s", (int)(bytes - offsetof(struct sockaddr_un, sun_path)), local->sun_path);
-  }
-}
-
-typedef int (*name_function)(int, struct sockaddr *, socklen_t *);
-
-static napi_value address_of(napi_env env, napi_callback_info info, name_function name) {
-  napi_value args[1];
-  int32_t number;
-  pump_conn *c;
-  char text[256] = "";
-  if (enter_conn(env, info, 1, args, &number, &c) == NULL) return NULL;
-  struct sockaddr_storage address;
-  socklen_t bytes = sizeof address;
-  if (c != NULL && name(c->fd, (struct sockaddr *)&address, &bytes) == 0) {
-    if (address.ss_family == AF_UNIX) { /* the peer of a unix socket has no name: both ends are the path */
-      bytes = sizeof address;
-      if (getsockname(c->fd, (struct sockaddr *)&address, &bytes) != 0) bytes = 0;
-    }
-    format_address(&address, bytes, text, sizeof text);
-  }
-  return make_string(env, text);
-}
-
-static napi_value method_peer_address(napi_env env, napi_callback_info info) { return address_of(env, info, getpeername); }
-
-static napi_value method_local_address(napi_env env, napi_callback_info info) { return address_of(env, info, getsockname); }
-
 /* ---- the whole ---- */
 
 static napi_value method_held_bytes(napi_env env, napi_callback_info info) {
-  pump *p = enter(env, info, 0, NULL);
+  pump *p = pump_enter(env, info, 0, NULL);
   return p == NULL ? NULL : make_double(env, (double)p->held_bytes);
 }
 
 static napi_value method_set_global_limits(napi_env env, napi_callback_info info) {
   napi_value args[3];
   int64_t max_connections, max_input_bytes;
-  pump *p = enter(env, info, 3, args);
+  pump *p = pump_enter(env, info, 3, args);
   if (p == NULL || !read_int64(env, args[0], &max_connections) || !read_int64(env, args[1], &max_input_bytes)) return NULL;
   if (max_connections < 0 || max_input_bytes < 1) return throw_range(env, "limits are positive");
   napi_typedarray_type type;
@@ -385,14 +243,6 @@ static napi_value create_pump(napi_env env, napi_callback_info info) {
       {"listenerPort", method_listener_port},
       {"closeListener", method_close_listener},
       {"pauseAccept", method_pause_accept},
-      {"receiveInto", method_receive_into},
-      {"pauseReading", method_pause_reading},
-      {"setLimits", method_set_limits},
-      {"close", method_close},
-      {"outputQueued", method_output_queued},
-      {"peerAddress", method_peer_address},
-      {"localAddress", method_local_address},
-      {"fd", method_fd},
       {"heldBytes", method_held_bytes},
       {"setGlobalLimits", method_set_global_limits},
       {"destroy", method_destroy},
@@ -411,7 +261,8 @@ static napi_value create_pump(napi_env env, napi_callback_info info) {
   pump *p = pump_open(instance_of(env), input_bytes, output_bytes, max_events, receive_bytes, &error, &syscall_name);
   if (p == NULL) return throw_errno(env, error, syscall_name, NULL);
   if (napi_create_object(env, &object) != napi_ok) return throw_status(env);
-  if (!set_properties(env, object, p) || !define_methods(env, object, methods, COUNT_OF(methods), p)) {
+  if (!set_properties(env, object, p) || !define_methods(env, object, methods, COUNT_OF(methods), p) ||
+      !pump_define_conn_methods(env, object, p)) {
     pump_destroy(p);
     return NULL;
   }

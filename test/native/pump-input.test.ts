@@ -279,3 +279,85 @@ test('a connection number rests after its CLOSE', async () => {
   const third = await harness.connect(port);
   expect(third.conn).toBeLessThan(2);
 });
+
+test('bytes held from earlier turns go first into the place that receiveInto names later', async () => {
+  const arena = addon.allocateArena(MiB, {});
+  const place = Buffer.from(addon.wrapArena(arena));
+  for (const length of [300_000, 3000]) {
+    const bytes = pattern(length);
+    const rest: Buffer[] = [];
+    let isHolding = true;
+    harness.onData = (_conn, data) => {
+      if (isHolding) return 0;
+      rest.push(Buffer.from(data));
+      return data.length;
+    };
+    const client = await harness.connect(port);
+    client.socket.write(bytes);
+    await harness.until(() => harness.seen.at(-1)?.length === length);
+    await harness.turns(1);
+    isHolding = false;
+    const done = harness.count(EventKind.INTO_DONE);
+    const part = length - 1000;
+    harness.pump.receiveInto(client.conn, arena, 64, part);
+    await harness.until(() => harness.count(EventKind.INTO_DONE) === done + 1 && Buffer.concat(rest).length === 1000);
+    expect(bytes.equals(Buffer.concat([place.subarray(64, 64 + part), ...rest]))).toBe(true);
+    harness.pump.receiveInto(client.conn, arena, 0, 0);
+    await harness.until(() => harness.count(EventKind.INTO_DONE) === done + 2);
+    harness.pump.close(client.conn, true);
+  }
+  addon.releaseArena(arena);
+});
+
+test('receiveInto: a second one while the first is under way, or a range that is none, is refused', async () => {
+  const arena = addon.allocateArena(4096, {});
+  const client = await harness.connect(port);
+  expect(() => harness.pump.receiveInto(client.conn, arena, 4000, 97)).toThrow(RangeError);
+  harness.pump.receiveInto(client.conn, arena, 0, 4096);
+  expect(() => harness.pump.receiveInto(client.conn, arena, 0, 1)).toThrow(RangeError);
+  addon.releaseArena(arena);
+});
+
+test('a place that is released while it is being filled: the connection ends with EFAULT', async () => {
+  const arena = addon.allocateArena(4096, {});
+  const client = await harness.connect(port);
+  harness.pump.receiveInto(client.conn, arena, 0, 4096);
+  addon.releaseArena(arena);
+  client.socket.write('x'.repeat(100));
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE).aux).toBe(constants.errno.EFAULT);
+});
+
+test('a client that goes away in the middle of a receiveInto ends with CLOSE 0', async () => {
+  const arena = addon.allocateArena(4096, {});
+  const client = await harness.connect(port);
+  harness.pump.receiveInto(client.conn, arena, 0, 4096);
+  client.socket.end('only this');
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE).aux).toBe(0);
+  expect(harness.count(EventKind.INTO_DONE)).toBe(0);
+  addon.releaseArena(arena);
+});
+
+test('a reset while reading is paused ends the connection', async () => {
+  const client = await harness.connect(port);
+  harness.pump.pauseReading(client.conn, true);
+  client.socket.resetAndDestroy();
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE)).toMatchObject({ conn: client.conn, aux: 0 });
+});
+
+test('requests that came whole are executed although the client is gone', async () => {
+  let lines = 0;
+  harness.onData = (_conn, bytes) => {
+    lines++;
+    const consumed = bytes.indexOf(10) + 1;
+    return consumed < bytes.length ? ~consumed : consumed;
+  };
+  const client = await harness.connect(port, { allowHalfOpen: true });
+  client.socket.end('set x\n'.repeat(300));
+  await harness.until(() => lines > 20);
+  client.socket.resetAndDestroy();
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(lines).toBe(300);
+});

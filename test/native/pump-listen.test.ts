@@ -96,11 +96,19 @@ test('addresses that do not exist here, names that do not exist, ports that are 
   );
   expect(() => harness.pump.listenTcp('127.0.0.1', 65536, 16, 0)).toThrow(RangeError);
   expect(() => harness.pump.listenTcp('127.0.0.1', 0, 16, 256)).toThrow(RangeError);
+  const missing = path.join(directory, 'no', 'such.sock');
+  expect(() => harness.pump.listenUnix(missing, 0o600, 16, 0)).toThrow(
+    coded('ENOENT', { syscall: 'bind', path: missing }),
+  );
+  expect(() => harness.pump.setGlobalLimits(1, 1, 'text' as unknown as Uint8Array)).toThrow(TypeError);
+  const small = new Harness({ inputBytes: 65536, receiveBytes: 4096 });
+  expect(() => small.pump.listenUdp('127.0.0.1', 0, 0)).toThrow(RangeError);
+  small.pump.destroy();
 });
 
 test('IPv6 and IPv4 on one port are two listeners', async () => {
   const port = harness.listen();
-  harness.pump.listenTcp('::1', port, 16, 9);
+  expect(harness.pump.listenerPort(harness.pump.listenTcp('::1', port, 16, 9))).toBe(port);
   const socket = net.connect(port, '::1');
   await harness.until(() => harness.count(EventKind.ACCEPT) === 1);
   const { conn, aux } = harness.last(EventKind.ACCEPT);
@@ -164,6 +172,7 @@ test('unix socket: mode, peer, replies; its file goes with it', async () => {
   const file = path.join(directory, 'pump.sock');
   const listener = harness.pump.listenUnix(file, 0o700, 16, 4);
   expect(fs.statSync(file).mode & 0o777).toBe(0o700);
+  expect(harness.pump.listenerPort(listener)).toBe(0);
   harness.onData = (conn, bytes) => {
     harness.reply(conn, bytes.slice());
     return bytes.length;
@@ -223,6 +232,18 @@ test('datagrams: batches in, replies to their senders, large ones whole', async 
   sockets[0].send(large, port, '127.0.0.1');
   await harness.until(() => received[0].length === 21);
   expect(received[0][20].equals(large)).toBe(true);
+  // A reply that no datagram can hold is lost; those around it are not, nor those to another listener.
+  const second = harness.pump.listenerPort(harness.pump.listenUdp('127.0.0.1', 0, 6));
+  harness.onData = (slot, bytes) => {
+    harness.reply(slot, bytes.slice(), -2);
+    harness.reply(slot, Buffer.alloc(70_000), -2);
+    harness.reply(slot, 'next', -2);
+    return bytes.length;
+  };
+  sockets[0].send('a', port, '127.0.0.1');
+  sockets[1].send('b', second, '127.0.0.1');
+  await harness.until(() => received[0].length === 23 && received[1].length === 22);
+  expect(received[1].slice(20).map(String)).toEqual(['b', 'next']);
   for (const socket of sockets) socket.close();
   harness.turn();
   harness.record(0, -2, 0, 1, 0);

@@ -195,3 +195,64 @@ test('a destroyed pump closes its connections and refuses calls', async () => {
   expect(() => harness.pump.poll(0, 0)).toThrow(expect.objectContaining({ code: 'EBADF' }));
   harness.pump.destroy();
 });
+
+test('close without abort waits for a slow reader of much output', async () => {
+  const client = await stalled();
+  const bytes = pattern(3 * MiB);
+  for (let i = 0; i < 12; i++) harness.reply(client.conn, bytes);
+  harness.pump.close(client.conn, false);
+  await harness.turns(5);
+  expect(harness.count(EventKind.CLOSE)).toBe(0);
+  expect(harness.pump.heldBytes()).toBeGreaterThan(MiB);
+  client.socket.resume();
+  await harness.until(() => client.ended && harness.count(EventKind.CLOSE) === 1);
+  expect(client.bytes).toBe(12 * bytes.length);
+  expect(harness.pump.heldBytes()).toBe(0);
+});
+
+test('close without abort gives up on a reader that does not read', async () => {
+  const client = await stalled();
+  harness.pump.setLimits(client.conn, 0, 0, 100);
+  for (let i = 0; i < 12; i++) harness.reply(client.conn, pattern(3 * MiB));
+  harness.pump.close(client.conn, false);
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE).aux).toBe(constants.errno.ETIMEDOUT);
+});
+
+test('of many regions in one turn, those that are out come back before the last', async () => {
+  const memory = region(512 * 1024);
+  const client = await stalled();
+  const numbers = Array.from({ length: 60 }, (_, i) => i + 1);
+  for (const token of numbers) harness.record(client.conn, arena, 0, memory.length, token);
+  await harness.turns(3);
+  const early = harness.count(EventKind.SENT);
+  expect(early).toBeGreaterThan(0);
+  expect(early).toBeLessThan(60);
+  client.socket.resume();
+  await harness.until(() => client.bytes === 60 * memory.length && harness.count(EventKind.SENT) === 60);
+  expect(harness.seen.filter((one) => one.kind === EventKind.SENT).map((one) => one.aux)).toEqual(numbers);
+});
+
+test('a region that is released before it is out: the connection ends with EFAULT, its token comes back', async () => {
+  const released = addon.allocateArena(64 * MiB, {});
+  const client = await stalled();
+  harness.record(client.conn, released, 0, 64 * MiB, 9);
+  await harness.turns(2);
+  addon.releaseArena(released);
+  client.socket.resume();
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE).aux).toBe(constants.errno.EFAULT);
+  expect(harness.last(EventKind.SENT).aux).toBe(9);
+});
+
+test('replies to a client that has reset the connection: CLOSE 0', async () => {
+  const client = await harness.connect(port);
+  const other = await harness.connect(port);
+  client.socket.resetAndDestroy();
+  await once(client.socket, 'close');
+  for (let i = 0; i < 3; i++) harness.reply(client.conn, 'too late');
+  await harness.until(() => harness.count(EventKind.CLOSE) === 1);
+  expect(harness.last(EventKind.CLOSE)).toMatchObject({ conn: client.conn, aux: 0 });
+  harness.reply(other.conn, 'fine');
+  await harness.until(() => other.text() === 'fine');
+});

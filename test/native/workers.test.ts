@@ -101,6 +101,23 @@ test('an arena is one in all threads: words, futexes and wake-ups cross', async 
   addon.closeFile(fd);
 });
 
+test('wrapping what another thread mapped keeps it mapped', async () => {
+  const arena = addon.allocateArena(4096, {});
+  new Uint8Array(addon.wrapArena(arena))[7] = 77;
+  const { worker } = await start(
+    `const bytes = new Uint8Array(addon.wrapArena(data.arena));
+     post({});
+     parentPort.once('message', () => post({ value: bytes[7] }));`,
+    { arena },
+  );
+  addon.releaseArena(arena);
+  const answer = once(worker, 'message');
+  worker.postMessage('released');
+  expect((await answer)[0]).toEqual({ value: 77 });
+  await worker.terminate();
+  expect(() => addon.wrapArena(arena)).toThrow(RangeError);
+});
+
 test('workers that come and go leave no arena and no descriptor', async () => {
   const descriptors = () => fs.readdirSync('/proc/self/fd').length;
   const code = `
