@@ -1,0 +1,255 @@
+/**
+ * One participant under random load, made to die: a worker thread or a process that writes, edits, deletes, pins, parks, flushes and
+ * closes the gate until it is killed (or kills itself at its n-th step in shared memory).
+ *
+ * Keys of its own: before each write it notes the intent, after it the acknowledgement, in a file that outlives it. Keys that all share carry
+ * their name, a stamp and a body made from both, and are checked whenever they are read. Runs from dist/.
+ */
+import { openSync, writeSync } from 'node:fs';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { Bytes } from '../../dist/layout/bytes.js';
+import { Held } from '../../dist/memory/held.js';
+import { Journal } from '../../dist/memory/journal.js';
+import { Memory } from '../../dist/memory/memory.js';
+import { attach } from '../../dist/store/open.js';
+import { makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
+
+const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
+const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
+
+let state = seed | 0 || 1;
+function random(limit) {
+  state ^= state << 13;
+  state ^= state >>> 17;
+  state ^= state << 5;
+  return (state >>> 0) % limit;
+}
+
+function fail(message) {
+  console.error(`writer ${id}: ${message}`);
+  process.exit(isMainThread ? 3 : 0);
+}
+
+/** Dies at the n-th of these calls: between any two stores that matter lies one. */
+function armDeath(steps) {
+  let left = steps;
+  const step = () => {
+    if (--left <= 0) process.kill(process.pid, 'SIGKILL');
+  };
+  const wrap = (prototype, name) => {
+    const original = prototype[name];
+    prototype[name] = function (...args) {
+      step();
+      const result = original.apply(this, args);
+      step();
+      return result;
+    };
+  };
+  for (const name of ['save', 'saveRange', 'commit', 'saveAlloc', 'commitAlloc', 'clearWord'])
+    wrap(Journal.prototype, name);
+  for (const name of ['set', 'clear', 'defer']) wrap(Held.prototype, name);
+  for (const name of ['lock', 'unlock', 'tryLock']) wrap(Memory.prototype, name);
+}
+
+if (dieAt > 0) armDeath(dieAt);
+const keyspace = attach(handle);
+const ackFd = openSync(ackPath, 'r+');
+const record = new Int32Array(2);
+
+/** File of Int32 (intent, acknowledged) pairs, a pair for each own key; a negative stamp is a removal. */
+function note(key, which, stamp) {
+  record[0] = stamp;
+  writeSync(ackFd, new Uint8Array(record.buffer, 0, 4), 0, 4, ((id * OWN_KEYS + key) * 2 + which) * 4);
+}
+
+function size() {
+  const kind = random(100);
+  if (kind < 80) return 20 + random(400);
+  if (kind < 92) return 20 + random(6000);
+  if (kind < 98 || large === 0) return 20 + random(60_000);
+  return 20 + random(large);
+}
+
+let stamp = options.firstStamp;
+
+function hashOf(db, bytes) {
+  return keyspace.hash(db, bytes, 0, bytes.length);
+}
+
+function set(db, name, value) {
+  const bytes = Bytes.from(name);
+  const hash = hashOf(db, bytes);
+  if (!keyspace.stage(hash, db, bytes, 0, bytes.length, value.length)) return false;
+  keyspace.staged.u8.set(value, keyspace.stagedOffset);
+  keyspace.lock(hash);
+  const stored = keyspace.commit(1, 0, 0, random(20) === 0 ? keyspace.nowMs + 3_600_000 : 0);
+  keyspace.unlock(hash);
+  return stored;
+}
+
+function withFound(db, name, run) {
+  const bytes = Bytes.from(name);
+  const hash = hashOf(db, bytes);
+  keyspace.lock(hash);
+  if (keyspace.find(hash, db, bytes, 0, bytes.length)) run();
+  keyspace.unlock(hash);
+}
+
+function check(name) {
+  const problem = verify(name, keyspace.value.u8, keyspace.valueOffset, keyspace.valueLength);
+  if (problem !== '') fail(problem);
+}
+
+function writeOwn() {
+  const key = random(OWN_KEYS);
+  const name = `own:${id}:${key}`;
+  stamp++;
+  const kind = random(10);
+  if (kind < 6) {
+    note(key, 0, stamp);
+    if (set(0, name, makeValue(name, stamp, size()))) note(key, 1, stamp);
+  } else if (kind < 7) {
+    note(key, 0, -stamp);
+    withFound(0, name, () => keyspace.remove());
+    note(key, 1, -stamp);
+  } else {
+    let done = false;
+    const mine = stamp;
+    withFound(0, name, () => {
+      check(name);
+      note(key, 0, mine);
+      const { valueLength } = keyspace;
+      if (!keyspace.edit(0, valueLength)) return;
+      keyspace.value.u8.set(makeValue(name, mine, valueLength), keyspace.valueOffset);
+      done = true;
+    });
+    if (done) note(key, 1, mine);
+  }
+}
+
+function touchShared() {
+  const name = `shared:${random(SHARED_KEYS)}`;
+  const kind = random(10);
+  if (kind < 4) {
+    set(0, name, makeValue(name, ++stamp, size()));
+  } else if (kind < 9) {
+    withFound(0, name, () => {
+      keyspace.access();
+      check(name);
+    });
+  } else {
+    withFound(0, name, () => keyspace.remove());
+  }
+}
+
+/** Three keys written as one: whoever locks all three sees one stamp. */
+function touchGroup() {
+  const group = random(8);
+  const names = [0, 1, 2].map((i) => `group:${group}:${i}`);
+  const keys = names.map((name) => Bytes.from(name));
+  const { lockSet } = keyspace;
+  lockSet.clear();
+  for (const bytes of keys) lockSet.add(hashOf(2, bytes));
+  lockSet.acquire();
+  if (random(2) === 0) {
+    stamp++;
+    let ok = true;
+    for (let i = 0; i < 3 && ok; i++) {
+      const value = makeValue(names[i], stamp, 200 + group);
+      ok = keyspace.stage(hashOf(2, keys[i]), 2, keys[i], 0, keys[i].length, value.length);
+      if (!ok) break;
+      keyspace.staged.u8.set(value, keyspace.stagedOffset);
+      ok = keyspace.commit(1, 0, 0, 0);
+    }
+  } else {
+    const stamps = new Set();
+    for (let i = 0; i < 3; i++) {
+      if (!keyspace.find(hashOf(2, keys[i]), 2, keys[i], 0, keys[i].length)) continue;
+      check(names[i]);
+      stamps.add(keyspace.value.view.getInt32(keyspace.valueOffset, true));
+    }
+    if (stamps.size > 1 && options.atomicGroups) fail(`a group of keys has stamps ${[...stamps].join(' ')}`);
+  }
+  lockSet.release();
+}
+
+const pins = [];
+const parked = [];
+
+function pinOrPark() {
+  const kind = random(4);
+  if (kind === 0) {
+    const name = `shared:${random(SHARED_KEYS)}`;
+    withFound(0, name, () => {
+      const token = pins.length < 20 ? keyspace.pin() : 0;
+      if (token !== 0) pins.push([token, name, keyspace.value, keyspace.valueOffset, keyspace.valueLength]);
+    });
+  } else if (kind === 1 && pins.length > 0) {
+    const [token, name, bytes, offset, length] = pins.shift();
+    const problem = verify(name, bytes.u8, offset, length);
+    if (problem !== '') fail(`pinned: ${problem}`);
+    keyspace.unpin(token);
+  } else if (kind === 2 && parked.length < 10) {
+    const name = `shared:${random(SHARED_KEYS)}`;
+    const bytes = Bytes.from(name);
+    const value = makeValue(name, ++stamp, size());
+    if (!keyspace.stage(hashOf(0, bytes), 0, bytes, 0, bytes.length, value.length)) return;
+    keyspace.staged.u8.set(value, keyspace.stagedOffset);
+    const slot = { held: 0, page: 0, unit: 0, database: 0 };
+    if (!keyspace.parkStaged(slot)) fail('no parking place');
+    parked.push([slot, bytes]);
+  } else if (parked.length > 0) {
+    const [slot, bytes] = parked.shift();
+    if (random(3) === 0) {
+      keyspace.dropParked(slot);
+      return;
+    }
+    keyspace.unparkStaged(slot, 0);
+    const hash = hashOf(0, bytes);
+    keyspace.lock(hash);
+    keyspace.commit(1, 0, 0, 0);
+    keyspace.unlock(hash);
+  }
+}
+
+function runAlone() {
+  keyspace.closeGate();
+  const kind = random(3);
+  if (kind === 0) keyspace.flush(3);
+  else if (kind === 1) keyspace.swapDatabases(4, 5);
+  else touchShared();
+  keyspace.openGate();
+}
+
+function turn() {
+  keyspace.refreshClock();
+  keyspace.enterBatch();
+  for (let i = 0; i < 50; i++) {
+    const kind = random(100);
+    if (kind < 45) writeOwn();
+    else if (kind < 80) touchShared();
+    else if (kind < 88) touchGroup();
+    else if (kind < 94) pinOrPark();
+    else if (kind < 97) set(random(3) + 3, `other:${random(50)}`, makeValue('other', ++stamp, 100));
+    else if (kind < 98 && exclusive && i % 10 === 0) runAlone();
+  }
+  if (random(4) === 0) keyspace.background(300);
+  keyspace.leaveBatch();
+}
+
+let turns = 0;
+if (isMainThread) {
+  process.send?.('ready');
+  for (;;) turn();
+} else {
+  parentPort.postMessage('ready');
+  const progress = new Int32Array(options.progress);
+  while (Atomics.load(progress, 0) === 0) {
+    turn();
+    Atomics.store(progress, 1 + id, ++turns);
+  }
+  for (const [token] of pins) keyspace.unpin(token);
+  for (const [slot] of parked) keyspace.dropParked(slot);
+  const { detach } = await import('../../dist/store/open.js');
+  detach(keyspace);
+}
