@@ -27,9 +27,10 @@ import { Verdict } from './verdict.js';
 /** A donor's items must be idle this many times longer than the taker's victims, and by this many seconds. */
 const DONOR_AGE_RATIO = 2;
 const DONOR_AGE_MIN_S = 5;
-/** Chunks sampled for a class's idle age, pages looked at for one that can be emptied, passes over its chunks. */
+/** Chunks sampled for a class's idle age; pages and classes looked at for a page that can be emptied; passes over its chunks. */
 const AGE_SAMPLE = 16;
 const PAGES_TRIED = 8;
+const DONORS_TRIED = 8;
 const PASSES = 3;
 /** Sweep steps (64 buckets each) of a search for dead items, and the number of removals that ends it. */
 const DEAD_STEPS = 64;
@@ -46,6 +47,8 @@ export class PageMoves {
   readonly #free = new Int32Array(CLASS_COUNT);
   readonly #sparsest = new Int32Array(CLASS_COUNT);
   readonly #used = new Int32Array(CLASS_COUNT);
+  /** Classes that freeOne has asked for a page. */
+  readonly #asked = new Uint8Array(CLASS_COUNT);
 
   constructor(keyspace: Keyspace, eviction: Eviction) {
     this.#keyspace = keyspace;
@@ -73,11 +76,18 @@ export class PageMoves {
       return must && ((this.#sweepDead() && this.#emptySparse(slabClass)) || this.evictLarge(1));
     }
     const minAge = must ? -1 : this.#victimAge(slabClass) * DONOR_AGE_RATIO + DONOR_AGE_MIN_S;
-    const donor = this.#findDonor(slabClass, minAge);
+    this.#asked.fill(0);
+    if (slabClass >= 0) this.#asked[slabClass] = 1;
+    let donor = this.#findDonor(minAge);
     const donorAge = donor < 0 ? minAge : this.#idleAge(donor);
     const large = this.#ctl[Super.LARGE_HEAD_WORD];
     if (large !== NO_PAGE && this.#eviction.idleOf(large, 0) > donorAge && this.evictLarge(1)) return true;
-    if (donor >= 0 && this.#emptyOneOf(donor)) return true;
+    // What the running command has found keeps its page, which may be the only one of the class.
+    for (let tries = 0; donor >= 0 && tries < DONORS_TRIED; tries++) {
+      if (this.#emptyOneOf(donor)) return true;
+      this.#asked[donor] = 1;
+      donor = this.#findDonor(minAge);
+    }
     return must && this.evictLarge(2);
   }
 
@@ -141,11 +151,12 @@ export class PageMoves {
 
   // ---- pages whose items have been idle longest
 
-  #findDonor(slabClass: number, minAge: number): number {
+  /** The class idle for longest, among those that have not been asked yet. */
+  #findDonor(minAge: number): number {
     let donor = -1;
     let donorAge = minAge;
     for (let c = 0; c < CLASS_COUNT; c++) {
-      if (c === slabClass || this.#ctl[this.#keyspace.slabs.classWord(c) + SlabClass.PAGES_WORD] === 0) continue;
+      if (this.#asked[c] === 1 || this.#ctl[this.#keyspace.slabs.classWord(c) + SlabClass.PAGES_WORD] === 0) continue;
       const age = this.#idleAge(c);
       if (age > donorAge) {
         donorAge = age;
