@@ -184,6 +184,20 @@ describe('a full store', () => {
   });
 });
 
+describe('a value that grows', () => {
+  it('evicts nobody from a store that is all but empty', () => {
+    const store = openTestStore({ dramBytes: 24 * 1024 * 1024, policy: 'allkeys-lru' });
+    const growing = new Session(store);
+    growing.send('MSET a 1 b 2 c 3');
+    const step = 'x'.repeat(90);
+    for (let length = 90; length <= 400_000; length += 90) {
+      expect(growing.send(['APPEND', 'k', step])).toBe(`:${length}\r\n`);
+    }
+    expect(growing.send('EXISTS a b c k')).toBe(':4\r\n');
+    expect(store.stats().evicted).toBe(0);
+  });
+});
+
 describe('large values', () => {
   const large = 'x'.repeat(100_000);
 
