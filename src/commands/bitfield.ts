@@ -116,7 +116,7 @@ function bitField(context: Context): void {
   if (end === 0) return readOnly(context, operations);
   if (context.findKey()) {
     if (!context.requireString()) return;
-    keyspace.access();
+    context.use();
     const oldLength = keyspace.valueLength;
     if (!beginChange(context, start, end - start, Math.max(end, oldLength), Encoding.RAW)) return;
     if (end > oldLength) changing.bytes.u8.fill(0, changing.offset + oldLength, changing.offset + end);

@@ -34,7 +34,7 @@ function setBit(context: Context): void {
     if (!context.requireString()) return;
     const length = keyspace.valueLength;
     if (at < length) old = keyspace.value.u8[keyspace.valueOffset + at] & mask;
-    keyspace.access();
+    context.use();
     // Nothing changes: watchers must not see a change either.
     if (at < length && (old !== 0) === (on === 1) && keyspace.encoding === Encoding.RAW) return reply.integer(on);
     if (!beginChange(context, at, 1, Math.max(length, at + 1), Encoding.RAW)) return;

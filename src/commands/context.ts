@@ -148,6 +148,11 @@ export class Context {
   /** A reading command found its key: statistics, and the item counts as used (unless CLIENT NO-TOUCH). */
   hit(): void {
     this.environment.counters.values[Counter.hits]++;
+    this.use();
+  }
+
+  /** The found item counts as used (unless CLIENT NO-TOUCH): writing commands that keep it call this alone. */
+  use(): void {
     if (!this.client.noTouch) this.keyspace.access();
   }
 

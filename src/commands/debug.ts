@@ -2,16 +2,12 @@
  * DEBUG: the few subcommands that test-suites of clients use. Only for connections from this machine.
  */
 import { isLoopback } from '../config/index.js';
-import { Encoding, ItemType } from '../layout/item.js';
 import { Super } from '../layout/superblock.js';
 import { stringArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_SUCH_KEY, NOT_FLOAT } from './errors.js';
-import { parseInteger64 } from './numbers.js';
+import { encodingName } from './object.js';
 import { Category, type CommandSpec, Flag, KeyUse } from './spec.js';
-
-/** Shorter strings are embedded in Redis's objects, and OBJECT ENCODING says so. */
-const EMBEDDED_BYTES_MAX = 44;
 
 function debug(context: Context): void {
   const { reply } = context;
@@ -51,15 +47,6 @@ function object(context: Context): void {
     `Value at:0x${keyspace.itemOffset.toString(16)} refcount:1 encoding:${encodingName(context)}` +
       ` serializedlength:${keyspace.valueLength} lru:${access & 0xffffff} lru_seconds_idle:${keyspace.accessAgeS}`,
   );
-}
-
-/** OBJECT ENCODING of the found item, as Redis would name it. */
-export function encodingName(context: Context): string {
-  const { keyspace } = context;
-  if (keyspace.type !== ItemType.STRING) return 'unknown';
-  if ((keyspace.encoding & Encoding.RAW) !== 0) return 'raw';
-  if (parseInteger64(keyspace.value, keyspace.valueOffset, keyspace.valueLength) !== null) return 'int';
-  return keyspace.valueLength <= EMBEDDED_BYTES_MAX ? 'embstr' : 'raw';
 }
 
 /** 0: expired keys stay until somebody asks for them. */

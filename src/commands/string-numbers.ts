@@ -51,7 +51,7 @@ function add(context: Context, increment: number): void {
     if (!context.requireString()) return;
     value = parseInteger(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
     if (Number.isNaN(value)) return reply.error(NOT_INTEGER);
-    keyspace.access();
+    context.use();
   }
   const sum = value + increment;
   // A value beyond 2^53 may have been rounded, but not into the safe range.
@@ -71,7 +71,7 @@ function addExactly(context: Context, increment: bigint): void {
     if (!context.requireString()) return;
     value = parseInteger64(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
     if (value === null) return reply.error(NOT_INTEGER);
-    keyspace.access();
+    context.use();
   }
   const sum = value + increment;
   if (sum > INT64_MAX || sum < INT64_MIN) return reply.error(OVERFLOW);
@@ -88,7 +88,7 @@ function incrByFloat(context: Context): void {
   if (value === null || increment === null) return reply.error(NOT_FLOAT);
   const sum = value === 'infinite' || increment === 'infinite' ? null : addLongDoubles(value, increment);
   if (sum === null) return reply.error(NOT_FINITE);
-  if (exists) keyspace.access();
+  if (exists) context.use();
   const shown = formatLongDouble(sum);
   if (storeText(context, exists, shown, Encoding.TEXT)) reply.bulkString(shown);
 }

@@ -26,7 +26,7 @@ function append(context: Context): void {
     if (!context.requireString()) return;
     from = keyspace.valueLength;
     if (!allowsLength(context, from + added)) return;
-    keyspace.access();
+    context.use();
     if (!beginChange(context, from, added, from + added, Encoding.RAW)) return;
   } else if (!beginNew(context, added, 0)) {
     return;
@@ -48,7 +48,7 @@ function setRange(context: Context): void {
     if (added === 0) return reply.integer(keyspace.valueLength);
     if (!allowsLength(context, end)) return;
     length = Math.max(end, keyspace.valueLength);
-    keyspace.access();
+    context.use();
     if (!beginChange(context, offset, added, length, Encoding.RAW)) return;
   } else {
     if (added === 0) return reply.integer(0);
