@@ -52,6 +52,9 @@ export const enum Super {
   TIER_WORD = 31,
   NUMA_NODE_WORD = 32,
 
+  /** Check word over what never changes after formatting: see store/format. */
+  CHECK_WORD = 48,
+
   // One cache line each for words that are contended.
   /** The store gate: 0 = open, else the exclusive participant's number + 1. */
   GATE_WORD = 64,

@@ -4,6 +4,7 @@
  * Owns: where the tables lie behind the superblock. Invariant: READY_WORD is the last word written.
  */
 
+import { ftruncateSync, readSync, writeSync } from 'node:fs';
 import { Bucket } from '../layout/bucket.js';
 import { Page } from '../layout/location.js';
 import {
@@ -86,8 +87,17 @@ function capacityBase(dramPages: number): number {
   return Math.ceil(dramPages / Page.ARENA_PAGES) * Page.ARENA_PAGES;
 }
 
-/** Reserves both files and writes an empty store. `random`: identity (4 words) and hash seed (2). */
-export function format(fd: number, handle: StoreHandle, geometry: Geometry, random: Int32Array): void {
+/**
+ * Reserves both files and writes an empty store. `random`: identity (4 words) and hash seed (2). `isInUse` is asked once the old content
+ * has been marked as void: whoever attaches looks at that mark after it has taken its seat.
+ */
+export function format(
+  fd: number,
+  handle: StoreHandle,
+  geometry: Geometry,
+  random: Int32Array,
+  isInUse: () => boolean,
+): void {
   const tables = layTables(geometry);
   if (tables.metaPages + 4 > geometry.dramPages || tables.metaPages > Page.ARENA_PAGES) {
     throw new PoolError(
@@ -96,19 +106,41 @@ export function format(fd: number, handle: StoreHandle, geometry: Geometry, rand
       `${geometry.dramPages} MiB of DRAM cannot hold the metadata of ${geometry.capacityPages} MiB of capacity (${tables.metaPages} MiB)`,
     );
   }
-  reserve(fd, handle.dramPath, geometry.dramPages * Page.BYTES);
+  const oldBytes = addon.fileBytes(fd);
+  reserve(fd, handle.dramPath, Math.max(oldBytes, geometry.dramPages * Page.BYTES));
   const arenaBytes = Math.min(geometry.dramPages, Page.ARENA_PAGES) * Page.BYTES;
   const arena = addon.mapArena(fd, 0, arenaBytes, {});
   const ctl = new Int32Array(addon.wrapArena(arena));
-  ctl[Super.READY_WORD] = 0;
+  const wasReady = Atomics.exchange(ctl, Super.READY_WORD, 0);
+  if (isInUse()) {
+    ctl[Super.READY_WORD] = wasReady;
+    addon.releaseArena(arena);
+    throw new PoolError('POOL_BUSY', handle.dramPath, 'another process has begun to use the pool');
+  }
+  if (handle.capacityPath !== null) formatCapacity(handle.capacityPath, geometry.capacityPages, random);
   ctl.fill(0, 0, (tables.metaPages * Page.BYTES) / 4);
   writeSuperblock(ctl, geometry, tables, random);
   ctl[Super.TIER_WORD] = TIER_NAMES.indexOf(handle.tier);
   ctl[Super.NUMA_NODE_WORD] = handle.numaNode;
   writeTables(ctl, geometry, tables);
-  if (handle.capacityPath !== null) formatCapacity(handle.capacityPath, geometry.capacityPages, random);
+  ctl[Super.CHECK_WORD] = checkWord(ctl);
   Atomics.store(ctl, Super.READY_WORD, 1);
   addon.releaseArena(arena);
+  if (oldBytes > geometry.dramPages * Page.BYTES) ftruncateSync(fd, geometry.dramPages * Page.BYTES);
+}
+
+/** FNV-1a over the words that formatting writes and nothing changes. */
+function checkWord(words: Int32Array): number {
+  let check = 0x811c9dc5;
+  const mix = (word: number): void => {
+    check = Math.imul(check ^ words[word], 0x01000193);
+    check ^= check >>> 15;
+  };
+  for (let word = Super.MAGIC_WORD; word < Super.READY_WORD; word++) mix(word);
+  for (let word = Super.DRAM_PAGES_WORD; word < Super.POLICY_WORD; word++) mix(word);
+  mix(Super.TIER_WORD);
+  mix(Super.NUMA_NODE_WORD);
+  return check | 0;
 }
 
 function reserve(fd: number, path: string, bytes: number): void {
@@ -119,17 +151,65 @@ function reserve(fd: number, path: string, bytes: number): void {
   }
 }
 
-/** The capacity file carries the pool's identity in one page behind its last. */
+/**
+ * The capacity file carries a trailer in one page behind its last: the pool's identity, then magic, version and byte order.
+ * A file that has none and is not empty is somebody's.
+ */
 function formatCapacity(path: string, pages: number, identity: Int32Array): void {
   const fd = addon.openFile(path, true, false);
   try {
+    const oldBytes = addon.fileBytes(fd);
+    if (oldBytes > 0 && !isOwnCapacity(fd, oldBytes)) {
+      throw new PoolError('POOL_FOREIGN', path, 'this is not the capacity file of an Entresol pool');
+    }
     reserve(fd, path, (pages + 1) * Page.BYTES);
-    const arena = addon.mapArena(fd, pages * Page.BYTES, Page.BYTES, {});
-    new Int32Array(addon.wrapArena(arena)).set(identity.subarray(0, 4));
-    addon.releaseArena(arena);
+    if (oldBytes > (pages + 1) * Page.BYTES) ftruncateSync(fd, (pages + 1) * Page.BYTES);
+    const trailer = new Int32Array(Trailer.WORDS);
+    trailer.set(identity.subarray(0, 4));
+    trailer[Trailer.MAGIC_WORD] = Super.MAGIC;
+    trailer[Trailer.VERSION_WORD] = Super.VERSION;
+    trailer[Trailer.BYTE_ORDER_WORD] = Super.BYTE_ORDER;
+    writeSync(fd, new Uint8Array(trailer.buffer), 0, trailer.byteLength, pages * Page.BYTES);
   } finally {
     addon.closeFile(fd);
   }
+}
+
+const enum Trailer {
+  IDENTITY_WORD = 0,
+  MAGIC_WORD = 4,
+  VERSION_WORD = 5,
+  BYTE_ORDER_WORD = 6,
+  WORDS = 8,
+}
+
+function readWords(fd: number, offset: number, count: number): Int32Array {
+  const words = new Int32Array(count);
+  readSync(fd, new Uint8Array(words.buffer), 0, count * 4, offset);
+  return words;
+}
+
+/** True for a capacity file of ours, or one whose formatting was cut short (still all zeros where it would tell). */
+function isOwnCapacity(fd: number, bytes: number): boolean {
+  const last = Math.floor((bytes - 1) / Page.BYTES) * Page.BYTES;
+  const trailer = readWords(fd, last, Trailer.WORDS);
+  if (trailer[Trailer.MAGIC_WORD] === Super.MAGIC) return true;
+  return trailer.every((word) => word === 0) && readWords(fd, 0, Super.WORDS).every((word) => word === 0);
+}
+
+/** The identity in a capacity file of so many pages; '' when it has no trailer there. */
+export function capacityIdentity(fd: number, pages: number): string {
+  if (addon.fileBytes(fd) < pages * Page.BYTES + Trailer.WORDS * 4) return '';
+  const trailer = readWords(fd, pages * Page.BYTES, Trailer.WORDS);
+  return trailer[Trailer.MAGIC_WORD] === Super.MAGIC ? trailer.subarray(0, Trailer.MAGIC_WORD).join(':') : '';
+}
+
+/** Items in a pool whose superblock has been checked. */
+export function countItems(fd: number, geometry: Geometry): number {
+  const shards = readWords(fd, Super.WORDS * 4, (1 << geometry.shardShift) * Shard.WORDS);
+  let items = 0;
+  for (let word = Shard.ITEMS_WORD; word < shards.length; word += Shard.WORDS) items += shards[word];
+  return items;
 }
 
 function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, random: Int32Array): void {
@@ -188,19 +268,27 @@ export interface Existing {
   readonly numaNode: number;
 }
 
-/** Reads a superblock and refuses what is not ours, not this version, or not whole. */
+/** The 32-bit number with its bytes in the other order. */
+function swapped(word: number): number {
+  return ((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);
+}
+
+/**
+ * Reads a superblock and refuses what is not ours, not this version, or not whole. `ready` is false for a pool whose formatting
+ * was cut short: it holds nothing.
+ */
 export function checkSuperblock(fd: number, path: string, fileBytes: number): Existing {
-  if (fileBytes < Page.BYTES)
-    throw new PoolError('POOL_CORRUPT', path, `the file has ${fileBytes} bytes: too short for a pool`);
-  const arena = addon.mapArena(fd, 0, Page.BYTES, {});
-  const words = new Int32Array(addon.wrapArena(arena)).slice(0, Super.WORDS);
-  addon.releaseArena(arena);
-  if (words[Super.MAGIC_WORD] !== Super.MAGIC) {
-    throw new PoolError('POOL_FOREIGN', path, 'this is not an Entresol pool; remove it or name another pool');
-  }
-  if (words[Super.BYTE_ORDER_WORD] !== Super.BYTE_ORDER) {
+  const words = readWords(fd, 0, Super.WORDS);
+  const magic = words[Super.MAGIC_WORD];
+  if (magic === swapped(Super.MAGIC)) {
     throw new PoolError('POOL_FOREIGN', path, 'the pool was made on a machine of the other byte order');
   }
+  // Reserved and not yet written: formatting was cut short before its first word.
+  const isBlank = magic === 0 && fileBytes % Page.BYTES === 0 && words.every((word) => word === 0);
+  if (magic !== Super.MAGIC && !isBlank) {
+    throw new PoolError('POOL_FOREIGN', path, 'this is not an Entresol pool; remove it or name another pool');
+  }
+  if (words[Super.READY_WORD] !== 1) return UNFINISHED;
   if (words[Super.VERSION_WORD] !== Super.VERSION) {
     throw new PoolError(
       'POOL_VERSION',
@@ -213,6 +301,9 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
     capacityPages: words[Super.CAPACITY_PAGES_WORD],
     shardShift: words[Super.SHARD_SHIFT_WORD],
   };
+  if (words[Super.BYTE_ORDER_WORD] !== Super.BYTE_ORDER || words[Super.CHECK_WORD] !== checkWord(words)) {
+    throw new PoolError('POOL_CORRUPT', path, 'the header is damaged; remove the file to begin with an empty pool');
+  }
   if (fileBytes < geometry.dramPages * Page.BYTES) {
     throw new PoolError(
       'POOL_CORRUPT',
@@ -224,8 +315,16 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
   return {
     geometry,
     identity,
-    ready: words[Super.READY_WORD] === 1,
+    ready: true,
     tier: TIER_NAMES[words[Super.TIER_WORD]] ?? 'none',
     numaNode: words[Super.NUMA_NODE_WORD],
   };
 }
+
+const UNFINISHED: Existing = {
+  geometry: { dramPages: 0, capacityPages: 0, shardShift: 0 },
+  identity: '',
+  ready: false,
+  tier: 'none',
+  numaNode: 0,
+};

@@ -6,7 +6,7 @@
  * its descriptor closes, however it dies.
  */
 import { getRandomValues } from 'node:crypto';
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
@@ -27,7 +27,7 @@ import { Pins } from '../memory/pins.js';
 import { Slabs } from '../memory/slabs.js';
 import { addon, type MapOptions } from '../native/addon.js';
 import { PoolError } from './errors.js';
-import { checkSuperblock, format, type Geometry, planGeometry } from './format.js';
+import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
 import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { collectDead, collectLocked } from './repair.js';
@@ -80,11 +80,15 @@ export function openStore(options: StoreOptions): StoreHandle {
     numaNode,
     hugePages: options.hugePages ?? false,
   };
-  const fd = openTier(handle.dramPath);
+  const fd = openTier(handle.dramPath, true);
   try {
     lockFormat(fd, handle.dramPath);
     prepare(fd, handle, geometry, options);
     addon.unlockByte(fd, FORMAT_BYTE);
+  } catch (error) {
+    // Nothing could be put into it: leave no empty file behind.
+    if (addon.fileBytes(fd) === 0) rmSync(handle.dramPath, { force: true });
+    throw error;
   } finally {
     addon.closeFile(fd);
   }
@@ -100,7 +104,7 @@ export function findStore(pool: string): StoreHandle | null {
   if (!existsSync(directory)) return null;
   const paths = dramPaths(directory).filter((path) => existsSync(path));
   if (paths.length === 0) return null;
-  const fd = openTier(paths[0]);
+  const fd = openTier(paths[0], false);
   try {
     const { ready, tier, numaNode } = checkSuperblock(fd, paths[0], addon.fileBytes(fd));
     if (!ready) return null;
@@ -146,9 +150,9 @@ function makeDirectory(directory: string): void {
   }
 }
 
-function openTier(path: string): number {
+function openTier(path: string, create: boolean): number {
   try {
-    return addon.openFile(path, true, false);
+    return addon.openFile(path, create, false);
   } catch (error) {
     throw PoolError.from(error, path, 'cannot open the file');
   }
@@ -175,30 +179,47 @@ function inUse(fd: number): boolean {
   return false;
 }
 
-/** Formats new files; checks old ones, and begins anew when the geometry asked for is another and nobody uses the pool. */
+/** Formats new files; checks old ones. A pool of other sizes is formatted anew only when it is empty and nobody uses it. */
 function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: StoreOptions): void {
   const bytes = addon.fileBytes(fd);
-  const busy = inUse(fd);
   if (bytes !== 0) {
     const existing = checkSuperblock(fd, handle.dramPath, bytes);
-    const same =
-      existing.ready &&
-      sameGeometry(existing.geometry, geometry) &&
-      capacityMatches(handle, existing.identity, geometry);
-    if (same) {
-      setPolicy(fd, existing.geometry, options);
-      return;
-    }
-    if (busy) {
-      throw new PoolError(
-        'POOL_BUSY',
-        handle.dramPath,
-        'the pool is in use with other tier sizes: stop its users, or ask for the sizes it has',
-      );
+    if (existing.ready) {
+      const isSame = sameGeometry(existing.geometry, geometry) && existing.tier === handle.tier;
+      if (isSame && capacityMatches(handle, existing.identity, geometry)) {
+        setPolicy(fd, existing.geometry, options);
+        return;
+      }
+      refuseIfUsed(fd, handle, existing.geometry, isSame);
     }
   }
-  format(fd, handle, geometry, randomWords());
+  format(fd, handle, geometry, randomWords(), () => inUse(fd));
   setPolicy(fd, geometry, options);
+}
+
+function refuseIfUsed(fd: number, handle: StoreHandle, has: Geometry, isSame: boolean): void {
+  const sizes = `${has.dramPages} MiB of DRAM and ${has.capacityPages} MiB of capacity`;
+  if (inUse(fd)) {
+    throw new PoolError(
+      'POOL_BUSY',
+      handle.dramPath,
+      `the pool is in use with ${sizes}: stop its users, or ask for these sizes`,
+    );
+  }
+  const items = countItems(fd, has);
+  if (items === 0) return;
+  if (isSame) {
+    throw new PoolError(
+      'POOL_CORRUPT',
+      handle.capacityPath ?? handle.dramPath,
+      `the capacity file is missing, too short or another pool's, while ${handle.dramPath} holds ${items} items; put it back, or remove both to begin with an empty pool`,
+    );
+  }
+  throw new PoolError(
+    'POOL_SIZE',
+    handle.dramPath,
+    `the pool holds ${items} items in ${sizes} (tier and number of shards are fixed too); ask for these sizes, or remove the file to begin with an empty pool`,
+  );
 }
 
 function sameGeometry(a: Geometry, b: Geometry): boolean {
@@ -208,23 +229,13 @@ function sameGeometry(a: Geometry, b: Geometry): boolean {
 /** True when the capacity file is the one that the DRAM tier's locations mean. */
 function capacityMatches(handle: StoreHandle, identity: string, geometry: Geometry): boolean {
   if (handle.capacityPath === null) return true;
-  const fd = openTier(handle.capacityPath);
+  if (!existsSync(handle.capacityPath)) return false;
+  const fd = openTier(handle.capacityPath, false);
   try {
-    if (addon.fileBytes(fd) < geometry.capacityPages * Page.BYTES) return false;
-    return capacityIdentity(fd) === identity;
+    return capacityIdentity(fd, geometry.capacityPages) === identity;
   } finally {
     addon.closeFile(fd);
   }
-}
-
-/** The identity that format wrote behind the last page of the capacity file. */
-function capacityIdentity(fd: number): string {
-  const bytes = addon.fileBytes(fd);
-  const offset = Math.floor((bytes - 1) / Page.BYTES) * Page.BYTES;
-  const arena = addon.mapArena(fd, offset, Page.BYTES, {});
-  const words = new Int32Array(addon.wrapArena(arena), 0, 4).join(':');
-  addon.releaseArena(arena);
-  return words;
 }
 
 function randomWords(): Int32Array {
@@ -253,24 +264,42 @@ function mapBytes(fd: number, offset: number, bytes: number, options: MapOptions
 
 /** Maps the pool into this thread and takes a seat. Throws PoolError when all seats are taken. */
 export function attach(handle: StoreHandle): Keyspace {
-  const fd = openTier(handle.dramPath);
+  const fd = openTier(handle.dramPath, false);
   addon.closeAtExit(fd);
-  const { geometry } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+  try {
+    return attachTo(handle, fd);
+  } catch (error) {
+    addon.closeFile(fd);
+    throw error;
+  }
+}
+
+function attachTo(handle: StoreHandle, fd: number): Keyspace {
+  const { geometry, identity, ready } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+  if (!ready) throw new PoolError('POOL_BUSY', handle.dramPath, 'the pool is being prepared, or that was cut short');
   const arenas: Bytes[] = [];
-  mapTier(arenas, fd, geometry.dramPages, { hugePages: handle.hugePages });
+  // Mapped through a descriptor of its own: a mapping keeps its open file alive, and with it the byte locks, beyond the close by
+  // which a participant's death in a living process is recognised.
+  const mapFd = openTier(handle.dramPath, false);
+  try {
+    mapTier(arenas, mapFd, geometry.dramPages, { hugePages: handle.hugePages });
+  } finally {
+    addon.closeFile(mapFd);
+  }
   if (handle.capacityPath !== null) {
-    const capacityFd = openTier(handle.capacityPath);
+    const capacityFd = openTier(handle.capacityPath, false);
     const options = capacityMapOptions(handle.tier, handle.numaNode, handle.hugePages);
     mapTier(arenas, capacityFd, geometry.capacityPages, options);
     addon.closeFile(capacityFd);
   }
   const memory = new Memory(arenas, fd);
-  try {
-    return sit(memory, takeSeat(memory, fd, handle.dramPath), handle.dramPath);
-  } catch (error) {
-    addon.closeFile(fd);
-    throw error;
+  const seat = takeSeat(memory, fd, handle.dramPath);
+  // With the seat's byte locked nobody formats the pool any more: is it still the one that was mapped?
+  const now = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+  if (!now.ready || now.identity !== identity) {
+    throw new PoolError('POOL_BUSY', handle.dramPath, 'the pool is being prepared anew by another process');
   }
+  return sit(memory, seat, handle.dramPath);
 }
 
 function mapTier(arenas: Bytes[], fd: number, pages: number, options: MapOptions): void {
