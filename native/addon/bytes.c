@@ -9,6 +9,8 @@
  *   |       | arena  | offset  | arena    | offset    |       | arena  |
  *   +-------+--------+---------+----------+-----------+-------+--------+---
  *
+ * prefetch() reads the same block as records of (arena, offset, lines).
+ *
  * The invariant: all records are checked before the first byte moves. Words in shared memory beat arguments: a
  * zero-argument call costs 30 ns, five numbers 70 ns (measured, Node 20).
  */
@@ -16,6 +18,7 @@
 
 #include <string.h>
 
+enum { LINE_BYTES = 64, PREFETCH_WORDS = 3, PREFETCH_LIMIT = 4096 };
 enum { COPY_LIMIT = 4096, COPY_WORDS = 5, CONTROL_BYTES = (1 + COPY_LIMIT * COPY_WORDS) * 4 };
 
 static napi_value copy_control(napi_env env, napi_callback_info info) {
@@ -54,6 +57,23 @@ static napi_value copy(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+/* Prefetches lines for reading. What lies outside an arena is passed over: the addresses come from unlocked reads. */
+static napi_value prefetch(napi_env env, napi_callback_info info) {
+  (void)info;
+  const instance *self = instance_of(env);
+  const int32_t *control = self->control;
+  if (control == NULL) return throw_range(env, "prefetch: no control block yet");
+  const int32_t count = control[0];
+  if (count < 0 || count > PREFETCH_LIMIT) return throw_range(env, "prefetch: too many records");
+  const int32_t *record = control + 1;
+  for (int32_t i = 0; i < count; i++, record += PREFETCH_WORDS) {
+    const uint8_t *at = arena_at(record[0], record[1], 1);
+    if (at == NULL) continue;
+    for (int32_t line = 0; line < record[2]; line++) __builtin_prefetch(at + line * LINE_BYTES, 0, 3);
+  }
+  return NULL;
+}
+
 static napi_value compare(napi_env env, napi_callback_info info) {
   napi_value args[6];
   int32_t word[6];
@@ -82,6 +102,6 @@ static napi_value crc32c(napi_env env, napi_callback_info info) {
 }
 
 bool bytes_init(napi_env env, napi_value exports) {
-  static const method methods[] = {{"copyControl", copy_control}, {"copy", copy}, {"compare", compare}, {"crc32c", crc32c}};
+  static const method methods[] = {{"copyControl", copy_control}, {"copy", copy}, {"prefetch", prefetch}, {"compare", compare}, {"crc32c", crc32c}};
   return define_methods(env, exports, methods, COUNT_OF(methods), NULL);
 }

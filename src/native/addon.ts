@@ -128,6 +128,11 @@ export interface Addon {
   copyControl(): ArrayBuffer;
   /** Runs the copies in the control block (memmove each). Out-of-range records throw RangeError; nothing is copied then. */
   copy(): void;
+  /**
+   * Starts loading cache lines: the control block holds [0] = count, then count x (arena, offset, lines of 64 bytes). Lines outside an
+   * arena are passed over. Waits for nothing.
+   */
+  prefetch(): void;
   /** -1, 0, 1 as memcmp then by length. */
   compare(arenaA: number, offsetA: number, bytesA: number, arenaB: number, offsetB: number, bytesB: number): number;
   /** CRC-32C of a range, continuing from `seed`. */

@@ -2,12 +2,11 @@
  * A position in the index: how to get to a bucket, along its chain, and at the fields of an entry.
  *
  * Owns: address arithmetic of linear hashing. Bucket i of shard s is bucket i * shards + s of the pool; the directory knows the
- * page of each 8192. Invariant: between calls the position is a bucket (and a slot of it) of a shard that the caller has locked, the
- * prefetch passes excepted.
+ * page of each 8192. Invariant: between calls the position is a bucket (and a slot of it) of a shard that the caller has locked.
  */
 import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
-import { locationOffset, Page, pageOffset } from '../layout/location.js';
+import { Page, pageOffset } from '../layout/location.js';
 import { Shard } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
@@ -29,8 +28,6 @@ export class IndexCursor {
   protected readonly shardShift: number;
   protected readonly shardTable: number;
   protected readonly directory: number;
-  /** Keeps the prefetch passes' loads alive. */
-  touched = 0;
 
   constructor(memory: Memory, journal: Journal, pool: PagePool) {
     this.memory = memory;
@@ -175,63 +172,11 @@ export class IndexCursor {
     return (this.base << 2) + Bucket.ACCESS_HIGH_BYTE + this.slot;
   }
 
-  // ---- prefetch passes: no lock, results unused; a torn read costs nothing but a useless load. The loops are tight on
-  // purpose: the CPU overlaps the misses of all the keys that fit its reorder window (a pass woven into parsing overlapped
-  // three; measured at 100 k keys, a GET went from 1,000 to 840 ns, with the value's lines touched too to 700).
-
-  /** Loads the first line of each hash's bucket. */
-  prefetchBuckets(hashes: Int32Array, count: number): void {
-    const { arenas } = this;
-    let touched = 0;
-    for (let i = 0; i < count; i++) {
-      const bucket = this.bucketOf(hashes[i]);
-      const page = this.ctl[this.directory + (bucket >>> Bucket.PAGE_SHIFT)];
-      touched ^= arenas[page >>> Page.ARENA_SHIFT].i32[bucketWord(page, bucket)];
-    }
-    this.touched ^= touched;
-  }
-
-  /** Loads the buckets' second lines and the first three lines of the items that they most likely mean: header, key, short values. */
-  prefetchItems(hashes: Int32Array, count: number): void {
-    const { arenas } = this;
-    let touched = 0;
-    for (let i = 0; i < count; i++) {
-      const hash = hashes[i];
-      const bucket = this.bucketOf(hash);
-      const bucketPage = this.ctl[this.directory + (bucket >>> Bucket.PAGE_SHIFT)];
-      const words = arenas[bucketPage >>> Page.ARENA_SHIFT].i32;
-      const base = bucketWord(bucketPage, bucket);
-      touched ^= words[base + Bucket.META_WORD];
-      const tag = hash >>> 16;
-      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
-        const word = words[base + Bucket.SLOT_WORD + slot * 2];
-        if (word >>> 16 !== tag) continue;
-        const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
-        if (!this.memory.isPage(page)) continue;
-        const item = arenas[page >>> Page.ARENA_SHIFT].i32;
-        const at = locationOffset(page, word & 0xffff) >>> 2;
-        touched ^= item[at];
-        if ((word & 0xffff) < Page.UNITS - 2 * LINE_UNITS - 1)
-          touched ^= item[at + LINE_WORDS] ^ item[at + 2 * LINE_WORDS];
-        break;
-      }
-    }
-    this.touched ^= touched;
-  }
-
-  protected bucketOf(hash: number): number {
+  /** Number of a hash's bucket in the pool. */
+  bucketOf(hash: number): number {
     const buckets = this.ctl[this.shardWord(hash) + Shard.BUCKETS_WORD];
     return (localBucket(hash >>> this.shardShift, buckets) << this.shardShift) | (hash & this.shardMask);
   }
-}
-
-/** A cache line of 64 bytes. */
-const LINE_WORDS = 16;
-const LINE_UNITS = 4;
-
-/** First word of a bucket in its arena. */
-function bucketWord(page: number, bucket: number): number {
-  return (pageOffset(page) >>> 2) + ((bucket & Bucket.PAGE_MASK) << (Bucket.SHIFT - 2));
 }
 
 /** Seconds from an access word to now, both modulo 2^24; 0 when the clock has been set back. */

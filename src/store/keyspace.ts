@@ -20,6 +20,7 @@ import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
 import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
 import { LockSet } from './lock-set.js';
+import { LookAhead } from './look-ahead.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
@@ -37,6 +38,7 @@ export class Keyspace extends Staging {
   readonly sweep: Sweep;
   readonly databases: Databases;
 
+  readonly #lookAhead: LookAhead;
   #lastLookForDeadMs = 0;
 
   constructor(parts: KeyspaceParts) {
@@ -47,6 +49,7 @@ export class Keyspace extends Staging {
     this.eviction = new Eviction(this);
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, parts.journal, this.sweep);
+    this.#lookAhead = new LookAhead(memory, this.index);
   }
 
   // ---- locks
@@ -327,10 +330,9 @@ export class Keyspace extends Staging {
     return this.ctl[this.memory.shardTable + Shard.BUCKETS_WORD] * this.memory.shardCount > PREFETCH_MIN_BUCKETS;
   }
 
-  /** The two passes over a batch's keys: buckets first, then items. */
+  /** Starts loading the buckets and items of a batch's keys. No lock; at most LOOK_AHEAD_KEYS of them. */
   prefetch(hashes: Int32Array, count: number): void {
-    this.index.prefetchBuckets(hashes, count);
-    this.index.prefetchItems(hashes, count);
+    this.#lookAhead.prefetch(hashes, count);
   }
 }
 
