@@ -53,9 +53,10 @@ export class Context {
 
   /** Points the context at a request: `argc` (offset, length) pairs from args[first] on. */
   bind(client: Client, input: Bytes, args: Int32Array, first: number, argc: number): void {
-    this.client = client;
-    this.input = input;
-    this.args = args;
+    // Mostly they are the same as for the request before; storing a reference costs a write barrier, comparing nothing.
+    if (this.client !== client) this.client = client;
+    if (this.input !== input) this.input = input;
+    if (this.args !== args) this.args = args;
     this.first = first;
     this.argc = argc;
   }

@@ -60,7 +60,8 @@ export class IndexCursor {
     const page = this.ctl[this.directory + (bucket >>> Bucket.PAGE_SHIFT)];
     const arena = page >>> Page.ARENA_SHIFT;
     this.arena = arena;
-    this.words = this.arenas[arena].i32;
+    const words = this.arenas[arena].i32;
+    if (this.words !== words) this.words = words;
     this.base = (pageOffset(page) >>> 2) + ((bucket & Bucket.PAGE_MASK) << 5);
   }
 
@@ -76,7 +77,8 @@ export class IndexCursor {
     const page = reference >>> Bucket.PAGE_SHIFT;
     const arena = page >>> Page.ARENA_SHIFT;
     this.arena = arena;
-    this.words = this.arenas[arena].i32;
+    const words = this.arenas[arena].i32;
+    if (this.words !== words) this.words = words;
     this.base = (pageOffset(page) >>> 2) + ((reference & Bucket.PAGE_MASK) << 5);
   }
 

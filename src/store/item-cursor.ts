@@ -145,7 +145,7 @@ export class ItemCursor {
   /** Positions the cursor on the live item of a key. Its lock is held. An expired item is removed and is a miss. */
   find(hash: number, db: number, bytes: Bytes, offset: number, length: number): boolean {
     const database = this.ctl[this.databaseTable + db];
-    this.foundBytes = bytes;
+    if (this.foundBytes !== bytes) this.foundBytes = bytes;
     this.foundOffset = offset;
     this.foundLength = length;
     this.foundHash = hash;
@@ -191,11 +191,12 @@ export class ItemCursor {
     const { index } = this;
     const keyLength = shape & Item.KEY_LENGTH_MASK;
     this.#cursorHash = hash;
-    this.#cursorWords = index.words;
+    if (this.#cursorWords !== index.words) this.#cursorWords = index.words;
     this.#cursorBase = index.base;
     this.#cursorSlot = index.slot;
     this.#cursorArena = index.arena;
-    this.value = item;
+    // References are compared first: the store's write barrier costs more, and a small store has one arena.
+    if (this.value !== item) this.value = item;
     this.itemOffset = itemOffset;
     this.page = page;
     this.unit = unit;

@@ -84,9 +84,9 @@ export abstract class Staging extends ItemCursor {
     this.#stagedHash = hash;
     this.#stagedDatabase = database;
     this.#stagedKeyLength = length;
-    this.#stagedKeyBytes = bytes;
+    if (this.#stagedKeyBytes !== bytes) this.#stagedKeyBytes = bytes;
     this.#stagedKeyOffset = offset;
-    this.staged = item;
+    if (this.staged !== item) this.staged = item;
     this.stagedOffset = itemOffset + Item.HEADER_BYTES + length;
     this.stagedLength = valueLength;
     return true;
