@@ -28,7 +28,10 @@ export async function startInProcess(overrides: Partial<Settings> = {}): Promise
     loglevel: 'nothing',
     ...overrides,
   });
-  const server = await startServer(settings);
+  const server = await startServer(settings).catch(async (error: unknown) => {
+    await removePool(pool);
+    throw error;
+  });
   return {
     server,
     redisPort,

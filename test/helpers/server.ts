@@ -77,7 +77,7 @@ export async function startTestServer(options: ServerOptions = {}): Promise<Test
   const ended = new Promise<number | string>((resolve) => {
     child.on('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
   });
-  await new Promise<void>((resolve, reject) => {
+  const isReady = new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => fail(`was not ready within ${READY_WITHIN_MS} ms`), READY_WITHIN_MS);
     const fail = (reason: string): void => {
       clearTimeout(timer);
@@ -95,6 +95,13 @@ export async function startTestServer(options: ServerOptions = {}): Promise<Test
     child.on('error', (error) => fail(error.message));
     void ended.then((how) => fail(`ended with ${how}`));
   });
+  try {
+    await isReady;
+  } catch (error) {
+    await ended;
+    if (options.pool === undefined) await removePool(pool);
+    throw error;
+  }
 
   const server: TestServer = {
     redisPort,
