@@ -132,7 +132,7 @@ static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, u
   ssize_t count;
   *received = 0;
   do {
-    count = recv(c->fd, to, room, 0);
+    count = direct_recv(c->fd, to, room);
   } while (count < 0 && errno == EINTR);
   if (count > 0) {
     *received = (uint32_t)count;

@@ -129,7 +129,7 @@ static ssize_t send_parts(int fd, struct iovec *parts, int count) {
   ssize_t sent;
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
   do {
-    sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL) : sendmsg(fd, &message, MSG_NOSIGNAL);
+    sent = count == 1 ? direct_send(fd, parts->iov_base, parts->iov_len) : sendmsg(fd, &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   return sent;
 }
