@@ -90,7 +90,13 @@ export class Slabs {
    */
   give(page: number, unit: number, heldSlot: number): void {
     const memory = this.#memory;
-    const slabClass = (memory.ctl[memory.pageInfo(page)] >>> 8) & 0xff;
+    const kind = memory.ctl[memory.pageInfo(page)];
+    if ((kind & PageInfo.CLOSED_FLAG) !== 0) {
+      // Not into the magazine, from which the page's other items would be moved into it again.
+      this.giveToPage(page, unit, memory.ownArena, this.#held.word(heldSlot));
+      return;
+    }
+    const slabClass = (kind >>> 8) & 0xff;
     const words = memory.own;
     const magazine = this.#magazines + slabClass * P.MAGAZINE_WORDS;
     const limit = CLASS_UNITS[slabClass] > BATCH_MAX_UNITS ? 0 : P.MAGAZINE_SLOTS;

@@ -26,7 +26,7 @@ import { Verdict } from './verdict.js';
 
 /** A donor's items must be idle this many times longer than the taker's victims, and by this many seconds. */
 const DONOR_AGE_RATIO = 2;
-const DONOR_AGE_MIN_S = 5;
+const DONOR_AGE_MIN_S = 2;
 /** Chunks sampled for a class's idle age; pages and classes looked at for a page that can be emptied; passes over its chunks. */
 const AGE_SAMPLE = 16;
 const PAGES_TRIED = 8;
