@@ -190,3 +190,50 @@ describe('slab calcification', () => {
     checkInvariants(keyspace);
   });
 });
+
+describe('policies that do not look at use', () => {
+  /** Stores items until a good part has been evicted; the share of each of two groups that is left. */
+  function survivors(policy: PolicyName, expiryOf: (i: number) => number, reads: (i: number) => boolean): number[] {
+    const keyspace = openTestStore({ dramBytes: 18 * MIB, policy });
+    keyspace.setClock(1_700_000_000_000);
+    const key = Bytes.allocate(8);
+    const find = (i: number): boolean => {
+      key.i32[0] = i;
+      const hash = keyspace.hash(0, key, 0, 8);
+      keyspace.lock(hash);
+      const found = keyspace.find(hash, 0, key, 0, 8);
+      if (found && reads(i)) keyspace.access();
+      keyspace.unlock(hash);
+      return found;
+    };
+    const count = 20_000;
+    for (let i = 0; i < count; i++) {
+      key.i32[0] = i;
+      const hash = keyspace.hash(0, key, 0, 8);
+      if (!keyspace.stage(hash, 0, key, 0, 8, 1000)) throw new Error('refused');
+      keyspace.lock(hash);
+      keyspace.commit(1, 0, 0, expiryOf(i));
+      keyspace.unlock(hash);
+      find(i);
+    }
+    const left = [0, 0];
+    for (let i = 0; i < count; i++) if (find(i)) left[i % 2]++;
+    checkInvariants(keyspace);
+    return left;
+  }
+
+  it('volatile-ttl prefers the items that have the least time left', () => {
+    const [soon, late] = survivors(
+      'volatile-ttl',
+      (i) => 1_700_000_100_000 + (i % 2) * 1_000_000,
+      () => false,
+    );
+    expect(late).toBeGreaterThan(soon * 2);
+  });
+
+  it('allkeys-random spares nobody for being read', () => {
+    const isOdd = (i: number): boolean => i % 2 === 1;
+    const random = survivors('allkeys-random', () => 0, isOdd);
+    expect(Math.abs(random[1] - random[0])).toBeLessThan(random[0] * 0.2);
+  });
+});

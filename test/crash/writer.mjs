@@ -27,7 +27,7 @@ function random(limit) {
 
 function fail(message) {
   console.error(`writer ${id}: ${message}`);
-  process.exit(isMainThread ? 3 : 0);
+  process.exit(3);
 }
 
 /** Dies at the n-th of these calls: between any two stores that matter lies one. */
