@@ -100,6 +100,8 @@ export abstract class Staging extends ItemCursor {
     // Settling, which makes room, forgets it.
     if (!this.linkedInSlot) return;
     this.held.defer(this.held.page(STAGED_SLOT), this.held.unit(STAGED_SLOT) | LINKED);
+    // The next item may find no room, and then nothing else would clear the slot.
+    this.held.clear(STAGED_SLOT);
     this.linkedCount++;
     this.linkedInSlot = false;
   }

@@ -341,7 +341,7 @@ export class Mirror {
   /** SCAN from beginning to end, with writes in between: each key that is there throughout must be visited. */
   scan(db: number, betweenSteps: () => void): void {
     const { keyspace } = this;
-    const before = new Set(this.model[db].keys());
+    const before = new Map([...this.model[db]].map(([key, { version }]) => [key, version]));
     const seen = new Set<string>();
     let cursor = 0;
     do {
@@ -350,8 +350,9 @@ export class Mirror {
       });
       betweenSteps();
     } while (cursor !== 0);
-    for (const key of before) {
-      if (seen.has(key)) continue;
+    for (const [key, version] of before) {
+      // Written meanwhile, it may have been evicted in between.
+      if (seen.has(key) || this.model[db].get(key)?.version !== version) continue;
       if (this.get(db, key)) throw new Error(`SCAN did not visit ${db}/${key}`);
     }
   }
