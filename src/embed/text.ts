@@ -37,14 +37,24 @@ export class Scratch {
   }
 }
 
-/** Buffers over arenas, for decoding in place: one for each arena and thread. */
+/** Buffers over arenas, for decoding in place: one for each arena and thread, the last one at hand. */
 const buffers = new WeakMap<Bytes, Buffer>();
+let lastBytes: Bytes | null = null;
+let lastBuffer: Buffer = Buffer.alloc(0);
 
 export function decodeText(bytes: Bytes, offset: number, length: number): string {
+  if (bytes !== lastBytes) {
+    lastBuffer = bufferOf(bytes);
+    lastBytes = bytes;
+  }
+  return lastBuffer.toString('utf8', offset, offset + length);
+}
+
+function bufferOf(bytes: Bytes): Buffer {
   let buffer = buffers.get(bytes);
   if (buffer === undefined) {
     buffer = Buffer.from(bytes.u8.buffer, bytes.u8.byteOffset, bytes.u8.byteLength);
     buffers.set(bytes, buffer);
   }
-  return buffer.toString('utf8', offset, offset + length);
+  return buffer;
 }
