@@ -6,8 +6,8 @@
  * its descriptor closes, however it dies.
  */
 import { getRandomValues } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
 import {
@@ -30,6 +30,7 @@ import { PoolError } from './errors.js';
 import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
 import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
+import { makePoolName, readPoolName } from './pool-name.js';
 import { collectDead, collectLocked } from './repair.js';
 import { capacityMapOptions, capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
 
@@ -73,9 +74,10 @@ export function openStore(options: StoreOptions): StoreHandle {
   const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS);
   const numaNode = options.numaNode ?? 0;
   const tier = chooseTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
+  const name = makePoolName(directory);
   const handle: StoreHandle = {
-    dramPath: dramPath(directory, geometry),
-    capacityPath: capacityPath(tier, directory, poolName(directory)),
+    dramPath: dramPath(directory, name, geometry),
+    capacityPath: capacityPath(tier, directory, name),
     tier,
     numaNode,
     hugePages: options.hugePages ?? false,
@@ -102,7 +104,9 @@ export function openStore(options: StoreOptions): StoreHandle {
 export function findStore(pool: string): StoreHandle | null {
   const directory = resolve(pool);
   if (!existsSync(directory)) return null;
-  const paths = dramPaths(directory).filter((path) => existsSync(path));
+  const name = readPoolName(directory);
+  if (name === null) return null;
+  const paths = dramPaths(directory, name).filter((path) => existsSync(path));
   if (paths.length === 0) return null;
   const fd = openTier(paths[0], false);
   try {
@@ -110,7 +114,7 @@ export function findStore(pool: string): StoreHandle | null {
     if (!ready) return null;
     return {
       dramPath: paths[0],
-      capacityPath: capacityPath(tier, directory, poolName(directory)),
+      capacityPath: capacityPath(tier, directory, name),
       tier,
       numaNode,
       hugePages: false,
@@ -121,21 +125,15 @@ export function findStore(pool: string): StoreHandle | null {
 }
 
 /** Where the DRAM tier's file may be: in /dev/shm, or beside the capacity file where that is too small. */
-function dramPaths(directory: string): [string, string] {
-  return [join(SHM, poolName(directory)), join(directory, 'dram.entresol')];
-}
-
-/** Name of a pool's files in /dev/shm: its directory's, and its inode, so that two directories of one name do not meet. */
-function poolName(directory: string): string {
-  const { dev, ino } = statSync(directory);
-  return `entresol-${basename(directory)}-${dev.toString(16)}-${ino.toString(16)}`;
+function dramPaths(directory: string, name: string): [string, string] {
+  return [join(SHM, name), join(directory, 'dram.entresol')];
 }
 
 const DEFAULT_SHARDS = 256;
 
 /** The DRAM tier's file: in /dev/shm, named after the pool's directory, so that a restart finds it; else beside the capacity file. */
-function dramPath(directory: string, geometry: Geometry): string {
-  const [inMemory, beside] = dramPaths(directory);
+function dramPath(directory: string, name: string, geometry: Geometry): string {
+  const [inMemory, beside] = dramPaths(directory, name);
   if (existsSync(inMemory)) return inMemory;
   if (existsSync(beside)) return beside;
   const room = existsSync(SHM) ? addon.fileSystem(SHM).freeBytes : 0;
