@@ -67,6 +67,11 @@ export class Slabs {
     return false;
   }
 
+  /** As take, with a page of the data reserve: while only the spare chunks of other participants keep pages from being free. */
+  takeFromReserve(slabClass: number): boolean {
+    return this.#grow(slabClass, this.#pool.indexReserve) && this.#take(slabClass, STAGED_SLOT, false);
+  }
+
   #take(slabClass: number, heldSlot: number, mayGrow: boolean): boolean {
     const words = this.#memory.own;
     const magazine = this.#magazines + slabClass * P.MAGAZINE_WORDS;
@@ -149,14 +154,21 @@ export class Slabs {
       const taken = this.#load(slabClass, word, wanted);
       memory.unlock(word);
       if (taken > 0) return true;
-      if (!mayGrow) return false;
-      const page = this.#pool.takeDram(PageKind.TAKEN, slabClass, this.#pool.dataReserve);
-      if (page === NO_PAGE) return false;
-      memory.lock(word);
-      this.#adopt(slabClass, page);
-      this.#journal.commitAlloc();
-      memory.unlock(word);
+      if (!mayGrow || !this.#grow(slabClass, this.#pool.dataReserve)) return false;
     }
+  }
+
+  /** Adds a page to a class; false when no more than `reservePages` are free. */
+  #grow(slabClass: number, reservePages: number): boolean {
+    const memory = this.#memory;
+    const page = this.#pool.takeDram(PageKind.TAKEN, slabClass, reservePages);
+    if (page === NO_PAGE) return false;
+    const word = this.classWord(slabClass);
+    memory.lock(word);
+    this.#adopt(slabClass, page);
+    this.#journal.commitAlloc();
+    memory.unlock(word);
+    return true;
   }
 
   /** Fills the empty magazine from pages with free chunks. Class lock held. Returns how many it got. */

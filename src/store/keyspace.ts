@@ -88,6 +88,7 @@ export class Keyspace extends Staging {
 
   enterBatch(): void {
     this.gate.enter();
+    this.slabs.drainIfAsked();
   }
 
   leaveBatch(): void {

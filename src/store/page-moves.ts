@@ -50,6 +50,9 @@ export class PageMoves {
   /** Classes that freeOne has asked for a page. */
   readonly #asked = new Uint8Array(CLASS_COUNT);
 
+  /** The last makePage failed, and spare chunks of other participants were in its way. */
+  waitsForSpares = false;
+
   constructor(keyspace: Keyspace, eviction: Eviction) {
     this.#keyspace = keyspace;
     this.#eviction = eviction;
@@ -60,6 +63,7 @@ export class PageMoves {
   /** Frees pages until the pool may give one to a class that has found no room in its own. */
   makePage(slabClass: number): boolean {
     const { pool } = this.#keyspace;
+    this.waitsForSpares = false;
     for (let i = 0; i <= pool.dataReserve && !pool.hasRoomForData; i++) if (!this.freeOne(slabClass, true)) break;
     return pool.hasRoomForData;
   }
@@ -236,6 +240,7 @@ export class PageMoves {
       for (let i = 0; i < words[magazine]; i++) {
         if (words[magazine + 1 + i * 2] !== page) continue;
         Atomics.add(this.#ctl, Super.DRAIN_WORD, 1);
+        this.waitsForSpares = true;
         return true;
       }
     }
