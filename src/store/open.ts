@@ -83,13 +83,14 @@ export function openStore(options: StoreOptions): StoreHandle {
     hugePages: options.hugePages ?? false,
   };
   const fd = openTier(handle.dramPath, true);
+  const isNew = addon.fileBytes(fd) === 0;
   try {
     lockFormat(fd, handle.dramPath);
     prepare(fd, handle, geometry, options);
     addon.unlockByte(fd, FORMAT_BYTE);
   } catch (error) {
-    // Nothing could be put into it: leave no empty file behind.
-    if (addon.fileBytes(fd) === 0) rmSync(handle.dramPath, { force: true });
+    // What this call has made and could not finish takes no memory afterwards.
+    if (isNew) rmSync(handle.dramPath, { force: true });
     throw error;
   } finally {
     addon.closeFile(fd);
