@@ -16,7 +16,7 @@ if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 
   process.exit(1);
 }
 
-import('../dist/cli/main.js')
+import('../dist/bundle/main.js')
   .then((cli) => cli.run(process.argv.slice(2)))
   .then(
     (exitCode) => {

@@ -102,6 +102,7 @@ function checkCompiler() {
 /** Removes outputs whose source is gone, so that no import finds a module that is no longer there. */
 function removeOrphans() {
   for (const file of [...filesUnder('dist')]) {
+    if (/^dist\/(bundle|cjs)\//.test(file)) continue; // made anew as a whole (scripts/bundle.mjs)
     const source = file.replace(/^dist\//, 'src/').replace(/(\.d\.ts|\.js|\.js\.map)$/, '.ts');
     if (source.endsWith('.ts') && !existsSync(join(ROOT, source))) rmSync(join(ROOT, file));
   }
@@ -111,9 +112,9 @@ export function build() {
   buildIfChanged({
     title: 'Building the program (tsc)',
     script: 'build:ts',
-    sources: ['src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
+    sources: ['src', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
     isSource: (file) => !file.endsWith('.test.ts'),
-    output: 'dist/cli/main.js',
+    output: 'dist/bundle/main.js',
     stamp: 'dist/.sources',
   });
   removeOrphans();

@@ -1,11 +1,11 @@
 /**
  * The entresol command: picks the subcommand. Invariant: run() never rejects; the exit code says what happened.
  */
+import { programVersion } from '../config/index.js';
 import { suggestion } from '../config/nearest.js';
 import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { generalHelp, serveHelp } from './help.js';
 import { serve } from './serve.js';
-import { version } from './version.js';
 
 const COMMANDS = ['serve', 'help'];
 
@@ -22,7 +22,7 @@ export async function run(args: readonly string[]): Promise<number> {
 async function runCommand(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   if (command === '--version' || command === '-v' || command === '-V') {
-    console.log(`entresol ${version()}`);
+    console.log(`entresol ${programVersion()}`);
     return 0;
   }
   if (command === undefined || command === '--help' || command === '-h' || command === 'help') {

@@ -4,12 +4,11 @@
  * Invariant: the ready lines appear only after startServer has resolved, which it does when every listener answers; the
  * process ends with 0 after a clean stop.
  */
-import { ConfigError, type Loaded, loadSettings } from '../config/index.js';
+import { ConfigError, type Loaded, loadSettings, programVersion } from '../config/index.js';
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from './exit.js';
 import { serveHelp } from './help.js';
 import { readyLines } from './ready.js';
 import { describeStartupError } from './startup-errors.js';
-import { version } from './version.js';
 
 export async function serve(args: readonly string[]): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
@@ -58,7 +57,7 @@ async function runServer({ settings, configPath }: Loaded): Promise<number> {
       stop = () => server.close().then(resolve, reject);
     });
     if (isStopping) stop?.();
-    else console.log(readyLines(version(), settings, server.addresses, server.dramPath));
+    else console.log(readyLines(programVersion(), settings, server.addresses, server.dramPath));
     await Promise.race([server.done, stopped]);
     if (isStopping) await stopped;
     return 0;

@@ -5,8 +5,8 @@
  */
 import { approximateSize, type Settings } from '../config/index.js';
 
-/** Codes of our own errors (the pool's, the configuration's); other ERR_ codes are Node.js's, for mistakes in code. */
-const OWN_CODE = /^(POOL_|ERR_CONFIG$)/;
+/** Codes of our own errors (the pool's, the configuration's, the addon's); other ERR_ codes are Node.js's, for mistakes in code. */
+const OWN_CODE = /^(POOL_|ERR_CONFIG$|ERR_ADDON_MISSING$)/;
 
 interface SystemError extends Error {
   readonly code: string;

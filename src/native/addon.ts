@@ -7,6 +7,7 @@
  * involved, `path`.
  */
 import { createRequire } from 'node:module';
+import { findAddon } from './find-addon.js';
 
 export interface MapOptions {
   /** Fault all pages in now (after huge pages were asked for). */
@@ -227,10 +228,10 @@ export const enum Send {
   WORDS = 5,
 }
 
-/** Loads the addon that `npm run build:native` made, or the one ENTRESOL_ADDON names (the sanitizer build). */
+/** Loads the addon of this checkout or package, or the one ENTRESOL_ADDON names (the sanitizer build). */
 function load(): Addon {
   const require = createRequire(import.meta.url);
-  return require(process.env.ENTRESOL_ADDON ?? '../../native/addon/build/Release/entresol.node') as Addon;
+  return require(process.env.ENTRESOL_ADDON ?? findAddon()) as Addon;
 }
 
 export const addon: Addon = load();

@@ -1,5 +1,5 @@
 /** What `version` and `stats` say. */
-import { readFileSync } from 'node:fs';
+import { programVersion } from '../../config/index.js';
 
 /**
  * The memcached release whose protocol this follows, and nothing else: clients look for three numbers, some at the
@@ -7,9 +7,4 @@ import { readFileSync } from 'node:fs';
  */
 export const VERSION = '1.6.18';
 
-function ownVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
-
-export const ENTRESOL_VERSION = ownVersion();
+export const ENTRESOL_VERSION = programVersion();

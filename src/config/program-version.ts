@@ -1,7 +1,7 @@
 /** The version that package.json states. */
 import { readFileSync } from 'node:fs';
 
-export function version(): string {
+export function programVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,0 +1,61 @@
+/**
+ * The process of one test server: an empty pool of its own, free ports, until its parent stops it or is gone.
+ *
+ * What the parent says comes through stdin, a pipe that the kernel closes however the parent ends. Invariant: the pool and
+ * its memory are removed before this process ends, unless it is killed itself (then the parent does it).
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadSettings } from '../config/index.js';
+import { holdFreePorts } from '../server/free-ports.js';
+import { type RunningServer, startServer } from '../server/main.js';
+import type { Report } from './report.js';
+
+const HOST = '127.0.0.1';
+/** Small, because all of it is reserved at the start; no eviction, because a test would not expect it. */
+const DEFAULTS = ['--dram=32mb', '--capacity=0', '--maxmemory-policy=noeviction', '--loglevel=warning'];
+
+function report(message: Report): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+function clean(pool: string, server?: RunningServer): void {
+  if (server !== undefined) rmSync(server.dramPath, { force: true });
+  rmSync(pool, { recursive: true, force: true });
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const parentIsGone = new Promise<void>((resolve) => {
+    process.stdin.on('end', resolve).on('error', resolve).resume();
+  });
+  // A Ctrl-C goes to the whole group of processes; the parent decides.
+  process.on('SIGINT', () => undefined);
+
+  const pool = mkdtempSync(join(tmpdir(), 'entresol-testing-'));
+  let server: RunningServer;
+  try {
+    const held = holdFreePorts(HOST, 2);
+    const [port, memcachedPort] = held.ports;
+    const own = [`--bind=${HOST}`, `--port=${port}`, `--memcached-port=${memcachedPort}`, `--pool=${pool}`];
+    const { settings } = loadSettings({ args: [...DEFAULTS, ...args, ...own], env: {} });
+    server = await startServer(settings);
+    held.release();
+    report({ ready: { port, memcachedPort, pool, dramPath: server.dramPath } });
+  } catch (error) {
+    clean(pool);
+    report({ failed: error instanceof Error ? error.message : String(error) });
+    return;
+  }
+  await Promise.race([parentIsGone, server.done]);
+  await server.close();
+  clean(pool, server);
+}
+
+main(process.argv.slice(2)).then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);
