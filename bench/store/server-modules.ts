@@ -40,6 +40,7 @@ export interface ControlStart {
   readonly workerCount: number;
   readonly settings: Settings;
   readonly startedAtMs: number;
+  readonly users: { readonly removed: readonly string[]; readonly set: readonly (readonly [string, string])[] };
   readonly port: MessagePort;
 }
 

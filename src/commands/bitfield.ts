@@ -238,6 +238,17 @@ function writeField(bytes: Bytes, offset: number, at: number, bits: number, valu
   }
 }
 
+/** GETs alone only read. A request that is wrong counts as writing. */
+function keyUseOf(context: Context): number {
+  for (let i = 2; i < context.argc; ) {
+    const rest = context.argc - i - 1;
+    if (context.argIs(i, 'GET') && rest >= 2) i += 3;
+    else if (context.argIs(i, 'OVERFLOW') && rest >= 1) i += 2;
+    else return KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE;
+  }
+  return KeyUse.RO | KeyUse.ACCESS;
+}
+
 const GET_BLOCK: readonly ArgumentSpec[] = [stringArg('encoding'), integerArg('offset')];
 const WRITE_BLOCK = (operand: string): readonly ArgumentSpec[] => [...GET_BLOCK, integerArg(operand)];
 const OVERFLOW_ARG = oneOf('overflow-block', [tokenArg('WRAP'), tokenArg('SAT'), tokenArg('FAIL')], {
@@ -252,6 +263,7 @@ export const bitFields: readonly CommandSpec[] = [
     flags: Flag.WRITE | Flag.DENYOOM,
     categories: Category.BITMAP,
     keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.UPDATE | KeyUse.VARIABLE_FLAGS)],
+    variableUse: keyUseOf,
     since: '3.2.0',
     group: 'bitmap',
     summary: 'Reads, sets and increments integers of any width inside a string.',

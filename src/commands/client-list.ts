@@ -79,7 +79,7 @@ export function parseKillFilter(context: Context): ClientFilter | null {
     } else if (context.argIs(i, 'LADDR')) {
       filter.localAddress = value;
     } else if (context.argIs(i, 'USER')) {
-      if (value !== 'default') return refuse(context, `ERR No such user '${value}'`);
+      if (context.environment.users.get(value) === undefined) return refuse(context, `ERR No such user '${value}'`);
       filter.user = value;
     } else if (context.argIs(i, 'SKIPME')) {
       if (context.argIs(i + 1, 'NO')) delete filter.exceptId;

@@ -9,6 +9,7 @@ import type { Bytes } from '../layout/bytes.js';
 import { Closing, type DriverClient } from '../protocol/driver.js';
 import type { PartialRequest } from '../protocol/resp/parser.js';
 import type { StageSlot } from '../store/keyspace.js';
+import type { User } from './acl/user.js';
 import type { Command } from './command.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
@@ -52,6 +53,9 @@ export class Client implements DriverClient {
   /** RESP version, 2 or 3. */
   protocol = 2;
   authenticated = false;
+  user: User;
+  /** While this equals Users.epoch, nothing needs to be checked: the client may do everything. */
+  unrestrictedAt = 0;
   replyMode: ReplyMode = ReplyMode.ON;
   noEvict = false;
   noTouch = false;
@@ -69,9 +73,10 @@ export class Client implements DriverClient {
   partial: PartialRequest | null = null;
   large: LargeRequest | null = null;
 
-  constructor(id: number, conn: number, address: string) {
+  constructor(id: number, conn: number, address: string, user: User) {
     this.id = id;
     this.conn = conn;
     this.address = address;
+    this.user = user;
   }
 }

@@ -3,9 +3,10 @@
  *
  * Invariant: nothing here tells a client that has not authenticated anything about the server.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Counter } from '../layout/counters.js';
 import { Closing } from '../protocol/driver.js';
+import { isLoggedIn } from './acl/authorize.js';
+import { DEFAULT_USER } from './acl/users.js';
 import { blockArg, integerArg, optional, stringArg } from './arguments.js';
 import { type Client, ReplyMode } from './client.js';
 import type { Context } from './context.js';
@@ -26,34 +27,33 @@ const CONNECTION = Flag.LOADING | Flag.STALE | Flag.FAST;
 
 function auth(context: Context): void {
   if (context.argc > 3) return context.reply.error(SYNTAX);
-  if (context.argc === 2 && context.environment.settings.requirepass === '') {
+  const { users } = context.environment;
+  if (context.argc === 2 && users.default.needsNoPassword) {
     return context.reply.error(AUTH_WITHOUT_PASSWORD);
   }
-  const user = context.argc === 2 ? 'default' : context.argString(1);
+  const user = context.argc === 2 ? DEFAULT_USER : context.argString(1);
   if (authenticate(context, user, context.argBytes(context.argc - 1))) context.reply.ok();
 }
 
-/** Logs the client in, or replies WRONGPASS. Without a configured password any will do, as in Redis. */
-function authenticate(context: Context, user: string, password: Uint8Array): boolean {
-  const { requirepass } = context.environment.settings;
-  if (user === 'default' && (requirepass === '' || sameSecret(password, Buffer.from(requirepass)))) {
-    context.client.authenticated = true;
+/** Logs the client in, or replies WRONGPASS and counts and logs the attempt. */
+function authenticate(context: Context, name: string, password: Uint8Array): boolean {
+  const { client, environment } = context;
+  const user = environment.users.get(name);
+  if (user?.isEnabled === true && user.accepts(password)) {
+    client.authenticated = true;
+    client.user = user;
+    client.unrestrictedAt = 0;
     return true;
   }
-  context.environment.counters.values[Counter.authFailures]++;
+  environment.counters.values[Counter.authFailures]++;
+  environment.control?.recordAccess(client, {
+    reason: 'auth',
+    context: client.transaction === null && !context.inTransaction ? 'toplevel' : 'multi',
+    object: context.argString(0),
+    username: name,
+  });
   context.reply.error(WRONG_PASSWORD);
   return false;
-}
-
-/** Takes the same time whatever the passwords share. */
-function sameSecret(a: Uint8Array, b: Uint8Array): boolean {
-  const digest = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
-
-/** True when commands other than AUTH are refused to this client. */
-export function mustAuthenticate(context: Context): boolean {
-  return !context.client.authenticated && context.environment.settings.requirepass !== '';
 }
 
 function hello(context: Context): void {
@@ -80,7 +80,7 @@ function hello(context: Context): void {
   if (credentials > 0 && !authenticate(context, context.argString(credentials), context.argBytes(credentials + 1))) {
     return;
   }
-  if (mustAuthenticate(context)) return reply.error(HELLO_WITHOUT_AUTH);
+  if (!isLoggedIn(context.environment, client)) return reply.error(HELLO_WITHOUT_AUTH);
   if (name !== null) client.name = name;
   client.protocol = version;
   reply.protocol = version;
@@ -126,7 +126,10 @@ function quit(context: Context): void {
 function reset(context: Context): void {
   const { client } = context;
   resetClient(client);
-  client.authenticated = context.environment.settings.requirepass === '';
+  const { users } = context.environment;
+  client.authenticated = !users.needAuthentication;
+  client.user = users.default;
+  client.unrestrictedAt = 0;
   context.reply.output.unmuteIfMuted();
   context.reply.protocol = client.protocol;
   context.reply.simple('RESET');

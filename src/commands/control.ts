@@ -8,6 +8,7 @@
  * by then gets no call.
  */
 import type { Settings } from '../config/index.js';
+import type { AccessEntry, AccessEvent } from './acl/access.js';
 
 /** One connection as CLIENT LIST and `stats conns` show it. */
 export interface ClientRow {
@@ -83,6 +84,9 @@ export interface WorkerTopics {
   slowLogGet: [question: { readonly count: number }, answer: readonly SlowLogEntry[]];
   slowLogLength: [question: null, answer: number];
   slowLogReset: [question: null, answer: true];
+  /** ACL LOG: the entries changed last first. */
+  accessLogGet: [question: null, answer: readonly AccessEntry[]];
+  accessLogReset: [question: null, answer: true];
   latencyGet: [question: { readonly event: string }, answer: readonly LatencyEvent[]];
   /** Empty list: all. Answer: how many events were reset. */
   latencyReset: [question: { readonly events: readonly string[] }, answer: number];
@@ -93,6 +97,12 @@ export interface MainTopics {
   /** CONFIG SET: all or nothing; every worker has the new values before the answer comes. Names are Redis's or ours. */
   configSet: [question: readonly (readonly [name: string, value: string])[], answer: string | null];
   configRewrite: [question: null, answer: string | null];
+  /** ACL SETUSER, DELUSER, LOAD, SAVE: every worker has the change before the answer comes. Texts are byte strings. */
+  userSet: [question: { readonly name: string; readonly rules: readonly string[] }, answer: string | null];
+  /** Answer: how many there were. */
+  usersRemove: [question: readonly string[], answer: number];
+  usersLoad: [question: null, answer: string | null];
+  usersSave: [question: null, answer: string | null];
   /** Answers only when it fails: otherwise the connection closes. */
   shutdown: [question: { readonly abort: boolean }, answer: string | null];
 }
@@ -137,6 +147,8 @@ export interface Control {
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;
   recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void;
+  /** A request was refused for its user's rights, or a login failed: for ACL LOG. */
+  recordAccess(asker: Asker, event: AccessEvent): void;
   /** Keeps the sample if the latency monitor is on and it is above the threshold. */
   recordLatency(event: string, milliseconds: number): void;
 }

@@ -7,6 +7,7 @@
 import type { Settings } from '../config/index.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Keyspace } from '../store/keyspace.js';
+import type { Users } from './acl/users.js';
 import type { Control } from './control.js';
 
 export interface Environment {
@@ -14,6 +15,8 @@ export interface Environment {
   readonly settings: Readonly<Settings>;
   readonly counters: CounterRow;
   readonly totals: CounterTotals;
+  /** Who may do what: this worker's copy. */
+  readonly users: Users;
   /** Null in the embedded library. */
   readonly control: Control | null;
   /** A handler threw: our mistake, to be logged with its stack. */

@@ -10,10 +10,12 @@ import { CommandStat, Counter } from '../layout/counters.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
+import { authorize, refusedInTransaction } from './acl/authorize.js';
+import type { Users } from './acl/users.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
-import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import { EXEC_ABORTED, KEY_TOO_LONG, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
 import { extractKeys } from './keys.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
@@ -45,6 +47,7 @@ export class Executor {
 
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
+  private readonly users: Users;
   private readonly stats: Float64Array;
   private readonly counters: Float64Array;
   private held: Held = Held.NOTHING;
@@ -58,6 +61,7 @@ export class Executor {
     this.table = table;
     this.reply = reply;
     this.keyspace = environment.keyspace;
+    this.users = environment.users;
     this.stats = environment.counters.commandStats;
     this.counters = environment.counters.values;
     this.context = new Context(environment, reply, this);
@@ -82,10 +86,9 @@ export class Executor {
     this.counters[Counter.commands]++;
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
-    if (!client.authenticated && !command.has(Flag.NO_AUTH) && this.environment.settings.requirepass !== '')
-      return this.reject(command, NO_AUTH);
     client.lastCommand = command;
     context.command = command;
+    if (client.unrestrictedAt !== this.users.epoch && !authorize(context, command)) return;
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
@@ -134,6 +137,11 @@ export class Executor {
         const command = transaction.commands[i];
         context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
         context.command = command;
+        const refused = client.unrestrictedAt === this.users.epoch ? null : refusedInTransaction(context, command);
+        if (refused !== null) {
+          this.reply.error(refused);
+          continue;
+        }
         this.hashKeys(command);
         this.measured(command);
       }

@@ -233,6 +233,9 @@ function statsSection(context: Context, stats: StoreStats): readonly Field[] {
     ['slow_commands', totals.total(Counter.slowCommands)],
     ['eventloop_cycles', totals.total(Counter.turns)],
     ['acl_access_denied_auth', totals.total(Counter.authFailures)],
+    ['acl_access_denied_cmd', totals.total(Counter.deniedCommands)],
+    ['acl_access_denied_key', totals.total(Counter.deniedKeys)],
+    ['acl_access_denied_channel', totals.total(Counter.deniedChannels)],
   ];
   Object.assign(last, { atMs: context.nowMs, commands, bytesIn, bytesOut });
   return fields;

@@ -12,6 +12,7 @@ import { Closing } from '../protocol/driver.js';
 import { ProtocolError, protocolErrorText } from '../protocol/resp/errors.js';
 import type { RequestParser } from '../protocol/resp/parser.js';
 import { INLINE_VALUE_BYTES, type Keyspace, type StageSlot } from '../store/keyspace.js';
+import { mayDoEverything } from './acl/authorize.js';
 import { type Client, type LargeRequest, ReplyMode } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import { NO_MEMORY } from './errors.js';
@@ -43,7 +44,9 @@ export class LargeValues {
     const parser = this.parser;
     if (parser.pendingLength <= INLINE_VALUE_BYTES || parser.pendingCount === 0 || parser.pendingDone === 0)
       return rest;
-    if (client.transaction !== null || !client.authenticated || client.partial !== null) return rest;
+    if (client.transaction !== null || client.partial !== null) return rest;
+    // Whoever may not do everything is checked with the whole request at hand.
+    if (!mayDoEverything(this.executor.environment, client)) return rest;
     const context = this.executor.context;
     context.bind(client, input, parser.args, parser.pendingFirstArgument, parser.pendingDone);
     const command = this.executor.lookup();

@@ -17,7 +17,7 @@ describe('RESP driver', () => {
   });
 
   it('authenticates before it parses what follows', () => {
-    session.settings.requirepass = 'secret';
+    session.executor.environment.users.setDefaultPassword('secret');
     session.client = session.connect();
     const many = Array.from({ length: 20 }, (_, i) => `key${i}`);
     const requests = Buffer.concat([multibulk(['AUTH', 'secret']), multibulk(['WATCH', ...many])]);

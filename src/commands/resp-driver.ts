@@ -50,8 +50,9 @@ export class RespDriver implements Driver<Client> {
   }
 
   open(id: number, conn: number, address: string): Client {
-    const client = new Client(id, conn, address);
-    client.authenticated = this.environment.settings.requirepass === '';
+    const { users } = this.environment;
+    const client = new Client(id, conn, address, users.default);
+    client.authenticated = !users.needAuthentication;
     return client;
   }
 
@@ -98,7 +99,7 @@ export class RespDriver implements Driver<Client> {
     if (client.noTouch) flags += 'T';
     return {
       name: client.name,
-      user: 'default',
+      user: client.user.name,
       db: client.db,
       flags: flags === '' ? 'N' : flags,
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
@@ -113,8 +114,12 @@ export class RespDriver implements Driver<Client> {
 
   matches(client: Client, filter: ClientFilter): boolean {
     if (filter.type !== undefined && filter.type !== 'normal') return false;
-    if (filter.user !== undefined && filter.user !== 'default') return false;
+    if (filter.user !== undefined && filter.user !== client.user.name) return false;
     return filter.name === undefined || filter.name === client.name;
+  }
+
+  mayStay(client: Client): boolean {
+    return this.environment.users.get(client.user.name) === client.user;
   }
 
   refusal(reason: 'maxclients' | 'protected'): string {

@@ -28,8 +28,10 @@ export interface Kind<T> {
   readonly isSwitch?: boolean;
   /** True when messages must not repeat the value. */
   readonly isSecret?: boolean;
-  /** True when a TOML array of strings is accepted too. */
-  readonly isList?: boolean;
+  /** A TOML array of strings is accepted too; this stands between its elements in the text. */
+  readonly listSeparator?: string;
+  /** True when the flag may be given several times, each adding an element. */
+  readonly isRepeatable?: boolean;
 }
 
 export function integer(min: number, max: number, placeholder = 'N'): Kind<number> {
@@ -154,7 +156,15 @@ export function text(placeholder: string, maxBytes: number): Kind<string> {
 }
 
 export function secret(placeholder: string, maxBytes: number): Kind<string> {
-  return { ...text(placeholder, maxBytes), isSecret: true };
+  return {
+    ...text(placeholder, maxBytes),
+    isSecret: true,
+    // Redis allows any bytes in a password.
+    parse(value) {
+      if (Buffer.byteLength(value) > maxBytes) throw new ValueError(`must be at most ${maxBytes} bytes long`);
+      return value;
+    },
+  };
 }
 
 /** IP addresses to listen on; 'localhost' and '*' are understood. */
@@ -163,7 +173,7 @@ export function addresses(): Kind<readonly string[]> {
   return {
     placeholder: 'IP[,IP...]',
     range: '',
-    isList: true,
+    listSeparator: ',',
     parse(value) {
       const list = value.split(/[\s,]+/).filter((part) => part !== '');
       if (list.length === 0) throw new ValueError('must name at least one address');
@@ -174,6 +184,21 @@ export function addresses(): Kind<readonly string[]> {
         return part;
       });
     },
+    format,
+    show: format,
+  };
+}
+
+/** Users with their rules, 'NAME RULE ...', one a line of the text. What the rules mean is the server's business. */
+export function userLines(): Kind<readonly string[]> {
+  const format = (list: readonly string[]): string => list.join('\n');
+  return {
+    placeholder: "'NAME RULE ...'",
+    range: '',
+    listSeparator: '\n',
+    isRepeatable: true,
+    isSecret: true,
+    parse: (value) => value.split('\n').filter((line) => line.trim() !== ''),
     format,
     show: format,
   };

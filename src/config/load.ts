@@ -9,7 +9,15 @@ import { parseFlags } from './flags.js';
 import { ValueError } from './kinds.js';
 import { type Machine, readMachine } from './machine.js';
 import { type Origins, resolveSettings } from './resolve.js';
-import { assignText, checkSetting, defaultSettings, type Settings, schema, settingKeys } from './schema.js';
+import {
+  assignText,
+  checkSetting,
+  defaultSettings,
+  formatSetting,
+  type Settings,
+  schema,
+  settingKeys,
+} from './schema.js';
 import type { Origin, SettingText } from './sources.js';
 import { readToml, type TomlTexts } from './toml.js';
 
@@ -44,7 +52,9 @@ export function loadSettings(options: LoadOptions = {}): Loaded {
   const apply = (texts: readonly SettingText[], origin: Origin): void => {
     for (const { key, text, where } of texts) {
       try {
-        assignText(settings, key, text);
+        const { isRepeatable = false, listSeparator } = schema[key].kind;
+        const adds = isRepeatable && origins[key] === origin;
+        assignText(settings, key, adds ? `${formatSetting(settings, key)}${listSeparator}${text}` : text);
         origins[key] = origin;
       } catch (error) {
         if (!(error instanceof ValueError)) throw error;

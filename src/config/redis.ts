@@ -27,7 +27,8 @@ const CONSTANTS: ReadonlyMap<string, string> = new Map([
 
 const keyByParameter: ReadonlyMap<string, SettingKey> = new Map(
   settingKeys.flatMap((key) => {
-    const { redisNames } = schema[key];
+    const { redisNames, isHidden } = schema[key];
+    if (isHidden) return [];
     return (redisNames.length > 0 ? redisNames : [settingName(key)]).map((name) => [name, key] as const);
   }),
 );

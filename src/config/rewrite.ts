@@ -1,7 +1,7 @@
 /**
  * CONFIG REWRITE: the live settings written back into the TOML file, everything else in it untouched.
  *
- * Only settings that CONFIG SET can change are written: those that the file has, and those that differ from the default.
+ * Only settings that CONFIG SET can change and the users are written: those that the file has, and those that differ from the default.
  * Invariant: the new text is read back before it replaces the file (by rename), and means what the server runs with.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -18,10 +18,18 @@ import {
 } from './schema.js';
 import { parseToml } from './toml.js';
 
+/** What may change while the server runs: what CONFIG SET can change, and the users. */
+function isRewritten(key: SettingKey): boolean {
+  return schema[key].live || schema[key].isHidden;
+}
+
 /** 'hz = 20', in TOML's own types where it has them. */
 function tomlLine(settings: Settings, key: SettingKey): string {
   const value = settings[key];
-  const tomlValue = typeof value === 'number' || typeof value === 'boolean' ? value : formatSetting(settings, key);
+  const tomlValue =
+    typeof value === 'number' || typeof value === 'boolean' || Array.isArray(value)
+      ? value
+      : formatSetting(settings, key);
   return stringify({ [settingName(key)]: tomlValue }).trimEnd();
 }
 
@@ -31,7 +39,7 @@ export function rewriteToml(source: string, settings: Settings): string {
   if (before.problems.length > 0) throw new Error(`the file is not valid now: ${before.problems[0]}`);
   const inFile = new Map(before.texts.map(({ key, text }) => [key, text]));
   const lines = source === '' ? [] : source.replace(/\n$/, '').split('\n');
-  for (const key of settingKeys.filter((live) => schema[live].live)) {
+  for (const key of settingKeys.filter(isRewritten)) {
     const isDefault = formatSetting(settings, key) === formatSetting(defaultSettings(), key);
     const old = inFile.get(key);
     if (old === undefined) {
@@ -55,7 +63,7 @@ function checkRewritten(text: string, settings: Settings): void {
   const { texts, problems } = parseToml(text, 'the rewritten file');
   const now = defaultSettings();
   for (const { key, text: value } of texts) assignText(now, key, value);
-  const wrong = settingKeys.find((key) => schema[key].live && formatSetting(now, key) !== formatSetting(settings, key));
+  const wrong = settingKeys.find((key) => isRewritten(key) && formatSetting(now, key) !== formatSetting(settings, key));
   if (problems.length > 0 || wrong !== undefined) {
     throw new Error(`cannot change the line of ${wrong === undefined ? problems[0] : settingName(wrong)}`);
   }

@@ -15,6 +15,7 @@ import {
   secret,
   size,
   text,
+  userLines,
   yesNo,
 } from './kinds.js';
 
@@ -35,6 +36,7 @@ export type Tier = 'auto' | 'dax' | 'numa' | 'file' | 'none';
 export type Durability = 'volatile' | 'warm' | 'durable';
 export type LogLevel = 'debug' | 'verbose' | 'notice' | 'warning' | 'nothing';
 export type HugePages = 'auto' | 'yes' | 'no';
+export type PubsubDefault = 'resetchannels' | 'allchannels';
 export type MaxmemoryPolicy =
   | 'noeviction'
   | 'allkeys-lru'
@@ -79,6 +81,11 @@ export interface Settings {
   itemSizeMax: number;
   enableShutdown: boolean;
 
+  user: readonly string[];
+  aclfile: string;
+  aclPubsubDefault: PubsubDefault;
+  acllogMaxLen: number;
+
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
@@ -89,7 +96,7 @@ export interface Settings {
 }
 
 export type SettingKey = keyof Settings;
-export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Observation and tuning';
+export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Users' | 'Observation and tuning';
 
 export interface Setting<T> {
   readonly group: Group;
@@ -101,6 +108,8 @@ export interface Setting<T> {
   readonly live: boolean;
   /** The names under which CONFIG GET/SET know it; without any, its flag name. */
   readonly redisNames: readonly string[];
+  /** CONFIG GET and SET do not know it. */
+  readonly isHidden: boolean;
 }
 
 type Schema = { readonly [K in SettingKey]: Setting<Settings[K]> };
@@ -110,9 +119,10 @@ function declare<T>(
   kind: Kind<T>,
   value: T,
   doc: string,
-  options: { live?: boolean; redis?: readonly string[] } = {},
+  options: { live?: boolean; redis?: readonly string[]; isHidden?: boolean } = {},
 ): Setting<T> {
-  return { group, kind, default: value, doc, live: options.live ?? false, redisNames: options.redis ?? [] };
+  const { live = false, redis = [], isHidden = false } = options;
+  return { group, kind, default: value, doc, live, redisNames: redis, isHidden };
 }
 
 const LIVE = { live: true };
@@ -272,6 +282,32 @@ export const schema: Schema = {
     false,
     'Let clients stop the server with the memcached command shutdown.',
   ),
+
+  user: declare(
+    'Users',
+    userLines(),
+    [],
+    "A user and its rights as for ACL SETUSER: 'NAME RULE ...'. May be given several times; in a file as an array.",
+    { isHidden: true },
+  ),
+  aclfile: declare(
+    'Users',
+    text('FILE', 4096),
+    '',
+    'File with the users, one a line, for ACL LOAD and SAVE; empty = none. A relative path starts at the pool. Excludes `user`.',
+    { redis: ['aclfile'] },
+  ),
+  aclPubsubDefault: declare(
+    'Users',
+    oneOf('resetchannels', 'allchannels'),
+    'resetchannels',
+    'The channels that a new user may use: none, or all.',
+    { live: true, redis: ['acl-pubsub-default'] },
+  ),
+  acllogMaxLen: declare('Users', integer(0, 100_000), 128, 'Entries that ACL LOG keeps.', {
+    live: true,
+    redis: ['acllog-max-len'],
+  }),
 
   slowlogLogSlowerThan: declare(
     'Observation and tuning',

@@ -30,7 +30,8 @@ function textOf(key: SettingKey, value: unknown): string | undefined {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') return String(value);
-  if (schema[key].kind.isList === true && isTextList(value)) return value.join(',');
+  const { listSeparator } = schema[key].kind;
+  if (listSeparator !== undefined && isTextList(value)) return value.join(listSeparator);
   return undefined;
 }
 

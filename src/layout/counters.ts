@@ -65,7 +65,11 @@ export const enum Counter {
   datagrams = 45,
   /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
   errorsByCode = 48,
-  COUNT = 64,
+  /** Requests refused for their user's rights. */
+  deniedCommands = 64,
+  deniedKeys = 65,
+  deniedChannels = 66,
+  COUNT = 96,
 }
 
 /** Words of one command's statistics in a row. */
@@ -87,6 +91,8 @@ export const enum SharedWord {
   clientId = 1,
   /** Last slow-log entry id given out. */
   slowLogId = 2,
+  /** Entries of ACL LOG made so far, all workers. */
+  accessLogId = 3,
   COUNT = 16,
 }
 

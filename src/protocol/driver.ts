@@ -73,6 +73,8 @@ export interface Driver<C extends DriverClient = DriverClient> {
   >;
   /** Fields of a filter that only the protocol knows (type, user, name). */
   matches(client: C, filter: ClientFilter): boolean;
+  /** False when the client must go: the users have changed, and its own is no more. */
+  mayStay(client: C): boolean;
   /** The error that a refused connection gets before it is closed. */
   refusal(reason: 'maxclients' | 'protected'): string;
 }

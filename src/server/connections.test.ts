@@ -35,6 +35,10 @@ class CountingDriver implements Driver {
   matches(): boolean {
     return true;
   }
+  mayStay(): boolean {
+    return true;
+  }
+
   refusal(): string {
     return '';
   }

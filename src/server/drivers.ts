@@ -25,8 +25,10 @@ export interface DriverParts {
 }
 
 export function createDrivers({ keyspace, output, control, counters, totals }: DriverParts): Driver[] {
+  const table = createCommandTable();
   const environment: Environment = {
     keyspace,
+    users: control.createUsers(table),
     settings: control.settings,
     counters,
     totals,
@@ -37,7 +39,7 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
     },
   };
   const reply = new Reply(output);
-  const redis = new RespDriver(new Executor(environment, createCommandTable(), reply), reply);
+  const redis = new RespDriver(new Executor(environment, table, reply), reply);
   const drivers: Driver[] = [];
   drivers[ListenerKind.REDIS] = redis;
   drivers[ListenerKind.REDIS_UNIX] = redis;

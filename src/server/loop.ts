@@ -6,6 +6,7 @@
  * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
+import type { ClientRow } from '../commands/control.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
@@ -14,7 +15,7 @@ import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
-import { answerTopic } from './topics.js';
+import { answerTopic, rowOf } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
 
 /** What the loop needs of the keyspace. */
@@ -314,6 +315,19 @@ export class Loop implements ControlHost {
 
   answerTopic(topic: Parameters<ControlHost['answerTopic']>[0], question: never): unknown {
     return answerTopic(this, topic, question);
+  }
+
+  describeClient(conn: number): ClientRow {
+    return rowOf(this, conn);
+  }
+
+  usersChanged(): void {
+    for (let conn = 0; conn < this.connections.clients.length; conn++) {
+      const client = this.connections.clients[conn];
+      if (client === null || this.connections.drivers[conn]!.mayStay(client)) continue;
+      // Whoever removes its own user still gets the answer.
+      this.closeClient(conn, this.control.isAwaitingAnswer(client.id));
+    }
   }
 
   suspend(conn: number): void {

@@ -9,6 +9,7 @@ import { CounterTotals } from '../layout/counters.js';
 import { openStore } from '../store/open.js';
 import { logFor } from './log.js';
 import { type Addresses, Supervisor } from './supervisor.js';
+import { UserRegistry } from './user-registry.js';
 
 export interface RunningServer {
   readonly addresses: Addresses;
@@ -28,6 +29,8 @@ export interface RunningServer {
 export async function startServer(settings: Settings, configPath?: string): Promise<RunningServer> {
   const problems = protectionProblems(settings);
   if (problems.length > 0) throw new ConfigError(problems);
+  const log = logFor(settings);
+  const users = new UserRegistry(settings, log);
   const store = openStore({
     pool: settings.pool,
     dramBytes: settings.dram,
@@ -40,7 +43,7 @@ export async function startServer(settings: Settings, configPath?: string): Prom
   });
   // What `auto` has chosen, for CONFIG GET and the ready lines.
   settings.tier = store.tier;
-  const supervisor = new Supervisor(settings, store, logFor(settings), configPath);
+  const supervisor = new Supervisor(settings, store, users, log, configPath);
   await supervisor.start();
   return {
     addresses: supervisor.addresses,

@@ -5,6 +5,7 @@
  * invariant: every ask gets exactly one answer or the death of the asked worker, and every reply belongs to one ask.
  */
 import type { MessagePort } from 'node:worker_threads';
+import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
 import type { LogLevel, Settings } from '../config/index.js';
 
@@ -22,6 +23,8 @@ export interface ControlStart {
   readonly workerCount: number;
   readonly settings: Settings;
   readonly startedAtMs: number;
+  /** All users at this moment; see Users. */
+  readonly users: UserChange;
   readonly port: MessagePort;
 }
 
@@ -31,6 +34,7 @@ export type ToWorker =
   | { readonly type: 'ask'; readonly askId: number; readonly topic: keyof WorkerTopics; readonly question: unknown }
   | { readonly type: 'reply'; readonly askId: number; readonly reply: unknown }
   | { readonly type: 'settings'; readonly askId: number; readonly changes: Partial<Settings> }
+  | { readonly type: 'users'; readonly askId: number; readonly change: UserChange }
   | { readonly type: 'stop'; readonly graceMs: number };
 
 /** An error as plain data, with what the command line shows of it. */

@@ -5,6 +5,7 @@
  * started again on the same store and the same ports, and the others never notice.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
 import { configSet, rewriteConfigFile, type Settings } from '../config/index.js';
 import { Counter, CounterRow, createCounterBaseline, createCounterBlock, SharedWord } from '../layout/counters.js';
@@ -12,6 +13,7 @@ import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { RollCall } from './roll-call.js';
+import type { UserRegistry } from './user-registry.js';
 import { WorkerThread } from './worker-thread.js';
 
 /** Replies under way at a stop get this long to leave. */
@@ -44,15 +46,17 @@ export class Supervisor {
   readonly #configPath: string | undefined;
   readonly #workers: WorkerThread[] = [];
   readonly #rollCall = new RollCall();
+  readonly #users: UserRegistry;
   #closing: Promise<void> | null = null;
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
-  constructor(settings: Settings, store: StoreHandle, log: Log, configPath?: string) {
+  constructor(settings: Settings, store: StoreHandle, users: UserRegistry, log: Log, configPath?: string) {
     this.settings = settings;
     this.#store = store;
     this.#log = log;
     this.#configPath = configPath;
+    this.#users = users;
     this.counterBlock = createCounterBlock(settings.workers);
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
@@ -109,6 +113,7 @@ export class Supervisor {
         counterBlock: this.counterBlock,
         counterBaseline: this.counterBaseline,
         startedAtMs: this.startedAtMs,
+        users: this.#users.everyone,
         listensOnUnix: index === 0,
       },
       (message) => this.#receive(index, message),
@@ -190,6 +195,22 @@ export class Supervisor {
       case 'configSet':
         this.#configSet(question as MainTopics['configSet'][0], (answer) => this.#reply(from, askId, answer));
         return;
+      case 'userSet': {
+        const { name, rules } = question as MainTopics['userSet'][0];
+        this.#changeUsers(this.#users.setUser(name, rules), (answer) => this.#reply(from, askId, answer));
+        return;
+      }
+      case 'usersRemove': {
+        const change = this.#users.removeUsers(question as MainTopics['usersRemove'][0]);
+        this.#changeUsers(change, () => this.#reply(from, askId, change.removed.length));
+        return;
+      }
+      case 'usersLoad':
+        this.#changeUsers(this.#users.load(), (answer) => this.#reply(from, askId, answer));
+        return;
+      case 'usersSave':
+        this.#reply(from, askId, this.#users.save());
+        return;
       case 'configRewrite':
         this.#reply(from, askId, this.#configRewrite());
         return;
@@ -203,7 +224,7 @@ export class Supervisor {
   #configRewrite(): string | null {
     if (this.#configPath === undefined) return 'ERR The server is running without a config file';
     try {
-      rewriteConfigFile(this.#configPath, this.settings);
+      rewriteConfigFile(this.#configPath, { ...this.settings, user: this.#users.declarations });
       return null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -220,10 +241,23 @@ export class Supervisor {
     }
     const changes: Partial<Settings> = {};
     for (const key of result.changed) Object.assign(changes, { [key]: this.settings[key] });
-    this.#broadcast(
-      (askId) => ({ type: 'settings', askId, changes }),
-      () => done(null),
-    );
+    const tell = (): void =>
+      this.#broadcast(
+        (askId) => ({ type: 'settings', askId, changes }),
+        () => done(null),
+      );
+    if (!result.changed.includes('requirepass')) tell();
+    else this.#changeUsers(this.#users.setDefaultPassword(this.settings.requirepass), tell);
+  }
+
+  /** Tells every worker, or passes the error on. */
+  #changeUsers(change: UserChange | string, done: (error: string | null) => void): void {
+    if (typeof change === 'string') done(change);
+    else
+      this.#broadcast(
+        (askId) => ({ type: 'users', askId, change }),
+        () => done(null),
+      );
   }
 
   #shutdown({ abort }: MainTopics['shutdown'][0], done: (answer: string | null) => void): void {

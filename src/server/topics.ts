@@ -45,6 +45,12 @@ const answers: Answers = {
     return true;
   },
 
+  accessLogGet: ({ control }) => control.accessLog.get(),
+  accessLogReset: ({ control }) => {
+    control.accessLog.reset();
+    return true;
+  },
+
   latencyGet: ({ control }, { event }) => control.latency.get(event),
   latencyReset: ({ control }, { events }) => control.latency.reset(events),
 };
@@ -79,7 +85,8 @@ function ageSeconds({ connections, nowMs }: TopicContext, conn: number): number 
   return Math.max(0, Math.floor((nowMs - connections.openedAtMs[conn]) / 1000));
 }
 
-function rowOf(context: TopicContext, conn: number): ClientRow {
+/** One client as CLIENT LIST shows it. */
+export function rowOf(context: TopicContext, conn: number): ClientRow {
   const { connections, pump, nowMs } = context;
   const client = connections.clients[conn]!;
   const kind = connections.kinds[conn];

@@ -6,9 +6,14 @@
  * deliver what it had sent meanwhile. Nothing here runs on the path of an ordinary request.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { Asker, Control, MainTopics, WorkerTopics } from '../commands/control.js';
+import type { AccessEvent } from '../commands/acl/access.js';
+import { type UserChange, Users } from '../commands/acl/users.js';
+import { clientLine } from '../commands/client-list.js';
+import type { Asker, ClientRow, Control, MainTopics, WorkerTopics } from '../commands/control.js';
+import type { CommandTable } from '../commands/table.js';
 import type { Settings } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
+import { AccessLog } from './access-log.js';
 import { LatencyMonitor } from './latency-monitor.js';
 import type { ControlStart, Level, ToMain, ToWorker } from './messages.js';
 import { SlowLog } from './slow-log.js';
@@ -23,6 +28,9 @@ export interface ControlHost {
   suspend(conn: number): void;
   answerTopic(topic: keyof WorkerTopics, question: unknown): unknown;
   settingsChanged(): void;
+  /** Closes the clients whose users are no more. */
+  usersChanged(): void;
+  describeClient(conn: number): ClientRow;
   stop(graceMs: number): void;
 }
 
@@ -39,12 +47,15 @@ export class WorkerControl implements Control {
   readonly startedAtMs: number;
   readonly slowLog: SlowLog;
   readonly latency: LatencyMonitor;
+  readonly accessLog: AccessLog;
   isWritePaused = false;
   /** CLIENT PAUSE ... ALL is in force: the loop feeds nobody. */
   isAllPaused = false;
 
   readonly #port: MessagePort;
   readonly #counters: CounterRow;
+  readonly #firstUsers: UserChange;
+  #users: Users | null = null;
   #host: ControlHost | null = null;
   #nextAskId = 1;
   readonly #waiting = new Map<number, Waiting>();
@@ -59,8 +70,17 @@ export class WorkerControl implements Control {
     this.startedAtMs = start.startedAtMs;
     this.#port = start.port;
     this.#counters = counters;
+    this.#firstUsers = start.users;
+    this.accessLog = new AccessLog(counters.shared);
     this.slowLog = new SlowLog(counters.shared, start.settings.slowlogMaxLen);
     this.latency = new LatencyMonitor(start.settings.latencyMonitorThreshold);
+  }
+
+  /** This worker's copy of the users, which later changes reach. */
+  createUsers(table: CommandTable): Users {
+    this.#users = new Users(table);
+    this.#users.applied(this.#firstUsers);
+    return this.#users;
   }
 
   attach(host: ControlHost): void {
@@ -145,6 +165,11 @@ export class WorkerControl implements Control {
         host.settingsChanged();
         this.post({ type: 'answer', askId: message.askId, answer: true });
         return;
+      case 'users':
+        this.#users?.applied(message.change);
+        host.usersChanged();
+        this.post({ type: 'answer', askId: message.askId, answer: true });
+        return;
       case 'stop':
         host.stop(message.graceMs);
         return;
@@ -207,6 +232,11 @@ export class WorkerControl implements Control {
   recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void {
     this.#counters.values[Counter.slowCommands]++;
     this.slowLog.add(this.#host!.nowMs, microseconds, argv, address, clientName);
+  }
+
+  recordAccess(asker: Asker, event: AccessEvent): void {
+    const host = this.#host!;
+    this.accessLog.add(event, clientLine(host.describeClient(asker.conn)), host.nowMs, this.settings.acllogMaxLen);
   }
 
   recordLatency(event: string, milliseconds: number): void {

@@ -3,7 +3,9 @@
  *
  * Invariant: after each send nothing is left staged, and a handler's exception is the test's.
  */
+import { Users } from '../../src/commands/acl/users.js';
 import type { Control } from '../../src/commands/control.js';
+import { createCommandTable } from '../../src/commands/families.js';
 import type { MemcachedClient } from '../../src/commands/memcached/client.js';
 import { MemcachedDriver } from '../../src/commands/memcached/driver.js';
 import { defaultSettings, type Settings } from '../../src/config/index.js';
@@ -40,6 +42,7 @@ export class MemcachedSession {
     this.counters = new CounterRow(block, 0);
     const environment = {
       keyspace,
+      users: new Users(createCommandTable()),
       settings: this.settings,
       counters: this.counters,
       totals: new CounterTotals(block, createCounterBaseline()),

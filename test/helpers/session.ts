@@ -8,6 +8,7 @@
  * Invariant: after each send nothing is left staged, and a handler's exception is the test's.
  */
 
+import { Users } from '../../src/commands/acl/users.js';
 import type { Client } from '../../src/commands/client.js';
 import type { Control } from '../../src/commands/control.js';
 import { Executor } from '../../src/commands/executor.js';
@@ -44,15 +45,17 @@ export class Session {
     this.#output = new Output(Bytes.allocate(OUTPUT_BYTES), this.#sends, (count) => this.#take(count));
     const reply = new Reply(this.#output);
     const block = createCounterBlock(1);
+    const table = createCommandTable();
     const environment = {
       keyspace,
+      users: new Users(table),
       settings: this.settings,
       counters: new CounterRow(block, 0),
       totals: new CounterTotals(block, createCounterBaseline()),
       control,
       reportFault: (error: unknown) => this.faults.push(error),
     };
-    this.executor = new Executor(environment, createCommandTable(), reply);
+    this.executor = new Executor(environment, table, reply);
     this.driver = new RespDriver(this.executor, reply);
     this.client = this.connect();
   }

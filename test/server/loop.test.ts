@@ -136,6 +136,10 @@ class LineDriver implements Driver {
     return true;
   }
 
+  mayStay(): boolean {
+    return true;
+  }
+
   refusal(): string {
     return 'full\n';
   }
@@ -163,6 +167,7 @@ beforeEach(() => {
       workerCount: 1,
       settings: settingsWith({ maxclients: 3, clientOutputBufferSoft: 65_536 }),
       startedAtMs: 0,
+      users: { removed: [], set: [] },
       port: channel.port2,
     },
     counters,

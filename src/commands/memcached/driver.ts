@@ -112,6 +112,10 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     return filter.name === undefined || filter.name === '';
   }
 
+  mayStay(): boolean {
+    return true;
+  }
+
   refusal(reason: 'maxclients' | 'protected'): string {
     if (reason === 'maxclients') return 'ERROR Too many open connections\r\n';
     return 'SERVER_ERROR protected mode: without a password (requirepass) this server serves its own machine only\r\n';

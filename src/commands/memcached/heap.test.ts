@@ -6,6 +6,8 @@ import { Bytes } from '../../layout/bytes.js';
 import { CounterRow, CounterTotals, createCounterBaseline, createCounterBlock } from '../../layout/counters.js';
 import { addon, Send } from '../../native/addon.js';
 import { Output } from '../../protocol/output.js';
+import { Users } from '../acl/users.js';
+import { createCommandTable } from '../families.js';
 import { MemcachedDriver } from './driver.js';
 
 const GETS = 400_000;
@@ -23,6 +25,7 @@ it('keeps the heap flat', () => {
   const driver = new MemcachedDriver(
     {
       keyspace,
+      users: new Users(createCommandTable()),
       settings: defaultSettings(),
       counters: new CounterRow(block, 0),
       totals: new CounterTotals(block, createCounterBaseline()),
