@@ -14,6 +14,7 @@ import { connection } from './connection.js';
 import { debugCommands } from './debug.js';
 import { expiries } from './expire.js';
 import { generics } from './generic.js';
+import { hyperLogLogs } from './hyperloglog.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
@@ -52,6 +53,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bits,
   bitOperations,
   bitFields,
+  hyperLogLogs,
 ];
 
 export function createCommandTable(): CommandTable {

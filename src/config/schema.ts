@@ -92,6 +92,7 @@ export interface Settings {
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
+  hllSparseMaxBytes: number;
   loglevel: LogLevel;
 }
 
@@ -344,6 +345,13 @@ export const schema: Schema = {
     1,
     'Accepted for clients that set it. Has no effect: the frequency bits of an item age as the clock hand passes.',
     { live: true, redis: ['lfu-decay-time'] },
+  ),
+  hllSparseMaxBytes: declare(
+    'Observation and tuning',
+    integer(0, 16_000, 'BYTES'),
+    3000,
+    'A HyperLogLog longer than this becomes dense (12,304 bytes).',
+    { live: true, redis: ['hll-sparse-max-bytes'] },
   ),
   loglevel: declare(
     'Observation and tuning',
