@@ -223,7 +223,7 @@ export const aclCommands: readonly CommandSpec[] = [
       sub('getuser', 3, ADMIN, 'Describes a user.', [USERNAME], getUser),
       sub('cat', -2, PLAIN, 'Returns the categories, or the commands of one.', [optional(stringArg('category'))], cat),
       sub('genpass', -2, PLAIN, 'Returns a random password.', [optional(integerArg('bits'))], genPass),
-      sub('log', -2, ASKING, 'Returns refused requests and failed logins.', [LOG_OPERATION], log),
+      sub('log', -2, ADMIN | Flag.ASKS, 'Returns refused requests and failed logins.', [LOG_OPERATION], log),
       sub('setuser', -3, ASKING, 'Makes or changes a user.', [USERNAME, RULES], setUser),
       sub('deluser', -3, ASKING, 'Removes users; their connections end.', [USERNAMES], delUser),
       sub('load', 2, ASKING, 'Reads the users from the ACL file.', [], load),

@@ -51,6 +51,7 @@ const ROW: ClientRow = {
   flags: 'N',
   multi: -1,
   watch: 0,
+  queryBytes: 0,
   respVersion: 3,
   outputQueuedBytes: 0,
   bytesIn: 100,

@@ -14,8 +14,7 @@ import { Category, type CommandSpec, Flag } from './spec.js';
 
 const PLAIN = Flag.NOSCRIPT | Flag.LOADING | Flag.STALE;
 const ADMIN = PLAIN | Flag.ADMIN;
-/** Answers come in a later turn, which a transaction cannot wait for. */
-const ASKING = Flag.NO_MULTI;
+const ASKING = Flag.ASKS;
 
 function id(context: Context): void {
   context.reply.integer(context.client.id);

@@ -20,11 +20,11 @@ export function clientLine(row: ClientRow): string {
   return (
     `id=${row.id} addr=${row.address} laddr=${row.localAddress} fd=${row.fd} name=${row.name}` +
     ` age=${row.ageSeconds} idle=${row.idleSeconds} flags=${row.flags} db=${row.db} sub=0 psub=0 ssub=0` +
-    ` multi=${row.multi} watch=${row.watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0` +
+    ` multi=${row.multi} qbuf=${row.queryBytes} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0` +
     ` oll=${row.outputQueuedBytes > 0 ? 1 : 0} omem=${row.outputQueuedBytes} tot-mem=${row.outputQueuedBytes}` +
     ` events=${row.outputQueuedBytes > 0 ? 'rw' : 'r'} cmd=${row.lastCommand} user=${row.user} redir=-1` +
     ` resp=${row.respVersion} lib-name=${row.libraryName} lib-ver=${row.libraryVersion}` +
-    ` tot-net-in=${row.bytesIn} tot-net-out=${row.bytesOut} tot-cmds=${row.commands} worker=${row.worker}${kind}`
+    ` tot-net-in=${row.bytesIn} tot-net-out=${row.bytesOut} tot-cmds=${row.commands} watch=${row.watch} worker=${row.worker}${kind}`
   );
 }
 

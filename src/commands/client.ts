@@ -60,6 +60,8 @@ export class Client implements DriverClient {
   noEvict = false;
   noTouch = false;
   commands = 0;
+  /** Length of the request that waits for an answer of the control plane. */
+  queryBytes = 0;
   lastCommand: Command | null = null;
 
   /** Byte strings (one character per byte). */

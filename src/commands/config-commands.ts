@@ -25,6 +25,9 @@ function set(context: Context): void {
   if (context.argc % 2 !== 0) return reply.error(SYNTAX);
   const pairs: [string, string][] = [];
   for (let i = 2; i < context.argc; i += 2) pairs.push([context.argUtf8(i), context.argUtf8(i + 1)]);
+  const { control } = context.environment;
+  // EXEC cannot wait for the other threads: here the values hold at once, elsewhere a moment later.
+  if (context.inTransaction && control !== null) return finish(context, control.setConfigHere(pairs));
   context.askMain('configSet', pairs, (error) => finish(context, error));
 }
 
@@ -69,7 +72,7 @@ export const configCommands: readonly CommandSpec[] = [
       {
         name: 'set',
         arity: -4,
-        flags: ADMIN | Flag.NO_MULTI,
+        flags: ADMIN,
         categories: Category.NONE,
         since: '2.0.0',
         group: 'server',

@@ -226,7 +226,9 @@ export class Context {
     const control = this.environment.control;
     if (control === null) return this.reply.error(NO_CONTROL);
     const client = this.client;
+    if (this.inTransaction) return answer([control.askHere(client, topic, question)]);
     client.suspended = true;
+    client.queryBytes = this.requestBytes();
     control.askWorkers(client, topic, question, (answers) => this.answering(client, () => answer(answers)));
   }
 
@@ -240,6 +242,16 @@ export class Context {
     const client = this.client;
     client.suspended = true;
     control.askMain(client, topic, question, (result) => this.answering(client, () => answer(result)));
+  }
+
+  /** The bound request's length on the wire, as a multibulk. */
+  private requestBytes(): number {
+    let bytes = `*${this.argc}\r\n`.length;
+    for (let i = 0; i < this.argc; i++) {
+      const length = this.argLength(i);
+      bytes += `$${length}\r\n`.length + length + 2;
+    }
+    return bytes;
   }
 
   private answering(client: Client, write: () => void): void {

@@ -28,6 +28,8 @@ export interface ClientRow {
   /** Commands queued by MULTI, -1 outside. */
   readonly multi: number;
   readonly watch: number;
+  /** Bytes of the request that waits for an answer. */
+  readonly queryBytes: number;
   readonly respVersion: number;
   readonly outputQueuedBytes: number;
   readonly bytesIn: number;
@@ -129,6 +131,10 @@ export interface Control {
     question: WorkerTopics[T][0],
     answer: (answers: readonly WorkerTopics[T][1][]) => void,
   ): void;
+  /** This worker's own answer, at once: for EXEC, where this worker is the only one. */
+  askHere<T extends keyof WorkerTopics>(asker: Asker, topic: T, question: WorkerTopics[T][0]): WorkerTopics[T][1];
+  /** CONFIG SET inside EXEC: this worker has the values at once, the others soon. Null = done, else the error. */
+  setConfigHere(pairs: MainTopics['configSet'][0]): string | null;
   askMain<T extends keyof MainTopics>(
     asker: Asker,
     topic: T,
@@ -143,6 +149,9 @@ export interface Control {
    */
   readonly isWritePaused: boolean;
   waitForUnpause(asker: Asker): void;
+
+  /** A line for the server's log. */
+  log(level: 'notice' | 'warning', message: string): void;
 
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;

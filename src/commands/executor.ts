@@ -6,7 +6,7 @@
  * Invariant: when `execute` returns, exactly one reply has been written (or the client is suspended, or blocked replies are
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
-import { CommandStat, Counter } from '../layout/counters.js';
+import { CommandStat, Counter, HISTOGRAM_BUCKETS } from '../layout/counters.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
@@ -15,7 +15,7 @@ import type { Users } from './acl/users.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
-import { EXEC_ABORTED, KEY_TOO_LONG, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import { EXEC_ABORTED, KEY_TOO_LONG, NO_MEMORY, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
 import { extractKeys } from './keys.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
@@ -49,6 +49,7 @@ export class Executor {
   private readonly reply: Reply;
   private readonly users: Users;
   private readonly stats: Float64Array;
+  private readonly histograms: Float64Array;
   private readonly counters: Float64Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
@@ -63,6 +64,7 @@ export class Executor {
     this.keyspace = environment.keyspace;
     this.users = environment.users;
     this.stats = environment.counters.commandStats;
+    this.histograms = environment.counters.histograms;
     this.counters = environment.counters.values;
     this.context = new Context(environment, reply, this);
   }
@@ -119,6 +121,8 @@ export class Executor {
     client.transaction = null;
     client.watched = null;
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
+    if ((transaction.flags & Flag.DENYOOM) !== 0 && this.keyspace.isOutOfMemory)
+      return this.reply.error(`EXECABORT Transaction discarded because of: ${NO_MEMORY}`);
     this.isWriting = (transaction.flags & Flag.WRITE) !== 0;
 
     const exclusive =
@@ -193,7 +197,9 @@ export class Executor {
   }
 
   private queue(command: Command, transaction: Transaction): void {
-    if (command.has(Flag.NO_MULTI)) return this.reject(command, 'ERR Command not allowed inside a transaction');
+    if (command.has(Flag.NO_MULTI) || (command.has(Flag.ASKS) && this.environment.control?.workerCount !== 1))
+      return this.reject(command, 'ERR Command not allowed inside a transaction');
+    if (command.has(Flag.DENYOOM) && this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
     this.reply.queued();
@@ -265,12 +271,19 @@ export class Executor {
     const microseconds = elapsedMs * 1000;
     const weight = command.timed || this.timesAll ? 1 : SAMPLE;
     this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
+    if (this.environment.settings.latencyTracking) this.tally(command, microseconds, weight);
     const control = this.environment.control;
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
     if (control.isSlow(microseconds)) this.recordSlow(microseconds);
     if (elapsedMs >= LATENCY_MS_MIN) {
       control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(elapsedMs));
     }
+  }
+
+  /** Bucket b of the histogram ends at 2^b microseconds. */
+  private tally(command: Command, microseconds: number, weight: number): void {
+    const bucket = Math.min(HISTOGRAM_BUCKETS - 1, 32 - Math.clz32(Math.max(0, Math.ceil(microseconds) - 1)));
+    this.histograms[command.index * HISTOGRAM_BUCKETS + bucket] += weight;
   }
 
   private recordSlow(microseconds: number): void {

@@ -10,6 +10,7 @@ import { ERROR_CODES } from '../protocol/resp/error-codes.js';
 import type { StoreStats } from '../store/statistics.js';
 import { REDIS_VERSION } from './connection.js';
 import type { Context } from './context.js';
+import { percentilesText } from './latency-histograms.js';
 
 type Field = readonly [name: string, value: string | number];
 type Section = (context: Context, stats: StoreStats) => readonly Field[];
@@ -25,13 +26,14 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   Modules: () => [],
   Commandstats: commandStatsSection,
   Errorstats: errorStatsSection,
+  Latencystats: latencyStatsSection,
   Cluster: () => [['cluster_enabled', 0]],
   Keyspace: keyspaceSection,
   Tiers: tiersSection,
 };
 
 /** Shown only when asked for, or with ALL and EVERYTHING. */
-const NOT_DEFAULT = new Set(['commandstats', 'tiers']);
+const NOT_DEFAULT = new Set(['commandstats', 'latencystats', 'tiers']);
 
 export function info(context: Context): void {
   context.reply.verbatim('txt', infoText(context));
@@ -299,6 +301,19 @@ function keyspaceSection(context: Context): readonly Field[] {
     if (keys > 0) fields.push([`db${db}`, `keys=${keys},expires=${context.keyspace.expiring(db)},avg_ttl=0`]);
   }
   return fields;
+}
+
+function latencyStatsSection(context: Context): readonly Field[] {
+  const { totals, settings } = context.environment;
+  const percentiles = settings.latencyTrackingInfoPercentiles
+    .split(' ')
+    .filter((word) => word !== '')
+    .map(Number);
+  if (percentiles.length === 0) return [];
+  return context.executor.table.all.flatMap((command): Field[] => {
+    const text = percentilesText(totals, command, percentiles);
+    return text === null ? [] : [[`latency_percentiles_usec_${command.fullName}`, text]];
+  });
 }
 
 /** Ours: what lies where. */

@@ -5,9 +5,10 @@ import { type ArgumentSpec, integerArg, optional, stringArg } from './arguments.
 import type { Context } from './context.js';
 import type { LatencyEvent, SlowLogEntry } from './control.js';
 import { helpCommand } from './help.js';
+import { latencyHistogram } from './latency-histograms.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
-const SLOWLOG = Flag.ADMIN | Flag.LOADING | Flag.STALE | Flag.NO_MULTI;
+const SLOWLOG = Flag.ADMIN | Flag.LOADING | Flag.STALE | Flag.ASKS;
 const LATENCY = SLOWLOG | Flag.NOSCRIPT;
 const SLOWLOG_DEFAULT = 10;
 /** More than any slow log may hold. */
@@ -110,9 +111,56 @@ function latencyReset(context: Context): void {
   context.askWorkers('latencyReset', { events }, (answers) => reply.integer(Math.max(0, ...answers)));
 }
 
-/** Latencies are kept as events, not as distributions: there is nothing to tell. */
-function latencyHistogram(context: Context): void {
-  context.reply.map(0);
+const GRAPH_COLUMNS = 80;
+const GRAPH_ROWS = 4;
+
+function latencyGraph(context: Context): void {
+  const { reply, nowMs } = context;
+  const event = context.argString(2);
+  context.askWorkers('latencyGet', { event }, (answers) => {
+    const found = mergeEvents(answers)[0];
+    if (found === undefined) return reply.error(`ERR No samples available for event '${event}'`);
+    reply.verbatim('txt', graphOf(found, nowMs / 1000));
+  });
+}
+
+/** One column a sample, higher for longer; below each, how long ago it was. */
+function graphOf({ event, samples, maxMilliseconds }: LatencyEvent, nowS: number): string {
+  const shown = samples.slice(-GRAPH_COLUMNS);
+  const values = shown.map((sample) => sample.milliseconds);
+  const high = Math.max(...values);
+  const low = Math.min(...values);
+  const heights = values.map((value) =>
+    high === low ? 1 : 1 + Math.round(((value - low) / (high - low)) * (GRAPH_ROWS - 1)),
+  );
+  const lines = [
+    `${event} - high ${high} ms, low ${low} ms (all time high ${maxMilliseconds} ms)`,
+    '-'.repeat(GRAPH_COLUMNS),
+  ];
+  for (let row = GRAPH_ROWS; row >= 1; row--) {
+    lines.push(
+      heights
+        .map((height) => (height === row ? '_' : height > row ? '|' : ' '))
+        .join('')
+        .trimEnd(),
+    );
+  }
+  const labels = shown.map((sample) => ageText(Math.max(0, Math.floor(nowS - sample.unixSeconds))));
+  for (let i = 0; i < Math.max(...labels.map((label) => label.length)); i++) {
+    lines.push(
+      labels
+        .map((label) => label[i] ?? ' ')
+        .join('')
+        .trimEnd(),
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function ageText(seconds: number): string {
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
 function latencyDoctor(context: Context): void {
@@ -203,12 +251,13 @@ export const observation: readonly CommandSpec[] = [
       sub(
         'histogram',
         -2,
-        LATENCY,
+        LATENCY & ~Flag.ASKS,
         '7.0.0',
-        'Returns the distribution of latencies; none is kept.',
+        'Returns how long commands took, as distributions.',
         [optional(stringArg('command', { multiple: true }))],
         latencyHistogram,
       ),
+      sub('graph', 3, LATENCY, '2.8.13', 'Draws the samples of an event.', [stringArg('event')], latencyGraph),
       sub('doctor', 2, LATENCY, '2.8.13', 'Explains the samples in words.', [], latencyDoctor),
       helpCommand('latency', 'server', Category.NONE, '2.8.13'),
     ],

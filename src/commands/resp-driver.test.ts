@@ -85,6 +85,7 @@ describe('RESP driver', () => {
       flags: 'x',
       multi: 1,
       watch: 2,
+      queryBytes: 0,
       lastCommand: 'get',
       commands: 4,
     });

@@ -104,6 +104,7 @@ export class RespDriver implements Driver<Client> {
       flags: flags === '' ? 'N' : flags,
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
       watch: client.watched === null ? 0 : client.watched.size,
+      queryBytes: client.suspended ? client.queryBytes : 0,
       respVersion: client.protocol,
       lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,
       commands: client.commands,

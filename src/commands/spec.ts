@@ -49,6 +49,8 @@ export const enum Flag {
   CHANGES_DB = 1 << 22,
   /** Ours: walks the key space, taking locks itself: EXEC runs it under the gate. Not shown. */
   SCANS = 1 << 23,
+  /** Ours: asks all workers, which a transaction cannot wait for where there are several. Not shown. */
+  ASKS = 1 << 24,
 }
 
 /** ACL categories. The executor adds @read, @write, @fast, @slow, @admin, @dangerous and so on from the flags, as Redis does. */

@@ -203,3 +203,20 @@ export function userLines(): Kind<readonly string[]> {
     show: format,
   };
 }
+
+/** Numbers from 0 to 100 with blanks between, or none. */
+export function percentiles(): Kind<string> {
+  return {
+    ...text("'P ...'", 256),
+    range: '0 to 100 each',
+    parse(value) {
+      const words = value.split(/\s+/).filter((word) => word !== '');
+      for (const word of words) {
+        if (!/^\d+(\.\d+)?$/.test(word) || Number(word) > 100) {
+          throw new ValueError('must be percentiles from 0.0 to 100.0 separated by blanks');
+        }
+      }
+      return words.map(Number).join(' ');
+    },
+  };
+}

@@ -5,6 +5,7 @@
  * for and that have one truth here (save, appendonly ...) answer with a constant. Invariant: CONFIG SET is all or nothing.
  */
 
+import { acceptedValues, acceptValue, isAccepted } from './accepted.js';
 import { ValueError } from './kinds.js';
 import { protectionProblems } from './resolve.js';
 import {
@@ -117,6 +118,7 @@ export function configGet(settings: Settings, patterns: readonly string[]): stri
   };
   for (const [name, key] of keyByParameter) add(name, () => formatSetting(settings, key));
   for (const [name, value] of CONSTANTS) add(name, () => value);
+  for (const [name, value] of acceptedValues(settings.redisSetting, lowered)) add(name, () => value);
   add(OUTPUT_LIMIT, () => formatOutputLimit(settings));
   return reply;
 }
@@ -135,7 +137,7 @@ export function configSet(
   const seen = new Set<string>();
   for (const [givenName, value] of pairs) {
     const name = givenName.toLowerCase();
-    const isKnown = keyByParameter.has(name) || CONSTANTS.has(name) || name === OUTPUT_LIMIT;
+    const isKnown = keyByParameter.has(name) || CONSTANTS.has(name) || name === OUTPUT_LIMIT || isAccepted(name);
     if (!isKnown) {
       return { ok: false, error: `ERR Unknown option or number of arguments for CONFIG SET - '${givenName}'` };
     }
@@ -162,13 +164,19 @@ function setOne(settings: Settings, name: string, value: string): string | undef
   const constant = CONSTANTS.get(name);
   if (constant !== undefined) return value === constant ? undefined : "can't set immutable config";
   const key = keyByParameter.get(name);
-  if (key !== undefined && !schema[key].live) return "can't set immutable config";
+  if (key !== undefined && !schema[key].live) {
+    // Programs write back what they have read.
+    return value === formatSetting(settings, key) ? undefined : "can't set immutable config";
+  }
   try {
-    if (key === undefined) assignOutputLimit(settings, value);
+    if (isAccepted(name)) settings.redisSetting = acceptValue(settings.redisSetting, name, value);
+    else if (key === undefined) assignOutputLimit(settings, value);
     else assignText(settings, key, value);
     return undefined;
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
-    return key === undefined ? error.message : `argument ${error.message}`;
+    return error.message.startsWith('must') || error.message.startsWith("couldn't")
+      ? `argument ${error.message}`
+      : error.message;
   }
 }

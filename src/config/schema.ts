@@ -4,6 +4,7 @@
  * Flags (--memcached-port), environment (ENTRESOL_MEMCACHED_PORT), TOML keys (memcached-port), --help and CONFIG GET/SET
  * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
  */
+import { acceptedLines } from './accepted.js';
 import {
   addresses,
   countOrAuto,
@@ -11,6 +12,7 @@ import {
   integer,
   type Kind,
   oneOf,
+  percentiles,
   powerOfTwo,
   secret,
   size,
@@ -89,11 +91,14 @@ export interface Settings {
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
+  latencyTracking: boolean;
+  latencyTrackingInfoPercentiles: string;
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
   hllSparseMaxBytes: number;
   loglevel: LogLevel;
+  redisSetting: readonly string[];
 }
 
 export type SettingKey = keyof Settings;
@@ -328,6 +333,17 @@ export const schema: Schema = {
     'LATENCY records events slower than this; 0 = off.',
     { live: true, redis: ['latency-monitor-threshold'] },
   ),
+  latencyTracking: declare('Observation and tuning', yesNo(), true, 'Keep how long the calls of each command take.', {
+    live: true,
+    redis: ['latency-tracking'],
+  }),
+  latencyTrackingInfoPercentiles: declare(
+    'Observation and tuning',
+    percentiles(),
+    '50 99 99.9',
+    'The percentiles in the section latencystats of INFO.',
+    { live: true, redis: ['latency-tracking-info-percentiles'] },
+  ),
   hz: declare('Observation and tuning', integer(1, 500), 10, 'Rounds of background work (expiry) per second.', {
     live: true,
     redis: ['hz'],
@@ -352,6 +368,13 @@ export const schema: Schema = {
     3000,
     'A HyperLogLog longer than this becomes dense (12,304 bytes).',
     { live: true, redis: ['hll-sparse-max-bytes'] },
+  ),
+  redisSetting: declare(
+    'Observation and tuning',
+    acceptedLines(),
+    [],
+    'A parameter of Redis without a counterpart here, such as repl-timeout: kept for CONFIG GET, without effect. May be given several times; in a file as an array.',
+    { isHidden: true },
   ),
   loglevel: declare(
     'Observation and tuning',

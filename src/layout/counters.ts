@@ -1,7 +1,7 @@
 /**
  * The counters that INFO, stats and the metrics page sum: one SharedArrayBuffer, one row for each worker.
  *
- *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed) | padding |
+ *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed) | COMMANDS x buckets | padding |
  *   after the rows: | shared Int32 words (index: SharedWord), changed with Atomics only |
  *
  * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
@@ -99,7 +99,11 @@ export const enum SharedWord {
 /** Commands that can be counted one by one: more than Redis and its modules name. */
 export const COMMANDS_MAX = 512;
 
-const ROW_DOUBLES = alignUp(Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS, 16);
+/** Buckets of a command's latencies: the last one ends at 2^23 microseconds and takes all that is longer. */
+export const HISTOGRAM_BUCKETS = 24;
+
+const HISTOGRAMS_AT = Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS;
+const ROW_DOUBLES = alignUp(HISTOGRAMS_AT + COMMANDS_MAX * HISTOGRAM_BUCKETS, 16);
 
 function alignUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
@@ -115,12 +119,15 @@ export class CounterRow {
   readonly values: Float64Array;
   /** Index commandId * CommandStat.WORDS + CommandStat.x. */
   readonly commandStats: Float64Array;
+  /** Timed calls by duration; index commandId * HISTOGRAM_BUCKETS + bucket. */
+  readonly histograms: Float64Array;
   readonly shared: Int32Array;
 
   constructor(block: SharedArrayBuffer, workerIndex: number) {
     const rowOffset = workerIndex * ROW_DOUBLES * 8;
     this.values = new Float64Array(block, rowOffset, Counter.COUNT);
     this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
+    this.histograms = new Float64Array(block, rowOffset + HISTOGRAMS_AT * 8, COMMANDS_MAX * HISTOGRAM_BUCKETS);
     this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
   }
 }
@@ -159,6 +166,13 @@ export class CounterTotals {
     return sum;
   }
 
+  histogramTotal(commandId: number, bucket: number): number {
+    const index = commandId * HISTOGRAM_BUCKETS + bucket;
+    let sum = -this.#baseline[HISTOGRAMS_AT + index];
+    for (const row of this.#rows) sum += row.histograms[index];
+    return sum;
+  }
+
   sharedWord(word: SharedWord): number {
     return Atomics.load(this.#shared, word);
   }
@@ -175,6 +189,11 @@ export class CounterTotals {
       let sum = 0;
       for (const row of this.#rows) sum += row.commandStats[index];
       this.#baseline[Counter.COUNT + index] = sum;
+    }
+    for (let index = 0; index < COMMANDS_MAX * HISTOGRAM_BUCKETS; index++) {
+      let sum = 0;
+      for (const row of this.#rows) sum += row.histograms[index];
+      this.#baseline[HISTOGRAMS_AT + index] = sum;
     }
   }
 }

@@ -65,6 +65,7 @@ export interface Driver<C extends DriverClient = DriverClient> {
     | 'flags'
     | 'multi'
     | 'watch'
+    | 'queryBytes'
     | 'respVersion'
     | 'lastCommand'
     | 'commands'

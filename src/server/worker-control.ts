@@ -11,7 +11,7 @@ import { type UserChange, Users } from '../commands/acl/users.js';
 import { clientLine } from '../commands/client-list.js';
 import type { Asker, ClientRow, Control, MainTopics, WorkerTopics } from '../commands/control.js';
 import type { CommandTable } from '../commands/table.js';
-import type { Settings } from '../config/index.js';
+import { configSet, type Settings } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
 import { AccessLog } from './access-log.js';
 import { LatencyMonitor } from './latency-monitor.js';
@@ -58,6 +58,8 @@ export class WorkerControl implements Control {
   #users: Users | null = null;
   #host: ControlHost | null = null;
   #nextAskId = 1;
+  /** The client whose command is being answered by this worker alone, 0 = none. */
+  #askingHere = 0;
   readonly #waiting = new Map<number, Waiting>();
   /** Slot -> client id. */
   readonly #paused = new Map<number, number>();
@@ -117,8 +119,25 @@ export class WorkerControl implements Control {
     this.post({ type: 'askMain', askId, topic, question });
   }
 
+  askHere<T extends keyof WorkerTopics>(asker: Asker, topic: T, question: WorkerTopics[T][0]): WorkerTopics[T][1] {
+    this.#askingHere = asker.id;
+    const answer = this.#host!.answerTopic(topic, question) as WorkerTopics[T][1];
+    this.#askingHere = 0;
+    return answer;
+  }
+
+  setConfigHere(pairs: MainTopics['configSet'][0]): string | null {
+    const result = configSet(this.settings, pairs);
+    if (!result.ok) return result.error;
+    this.#settingsChanged();
+    // Nobody waits for this answer: the main thread tells the others, and this worker once more.
+    this.post({ type: 'askMain', askId: this.#nextAskId++, topic: 'configSet', question: pairs });
+    return null;
+  }
+
   /** Slow path: looks at all that wait. */
   isAwaitingAnswer(clientId: number): boolean {
+    if (clientId === this.#askingHere) return true;
     for (const waiting of this.#waiting.values()) if (waiting.clientId === clientId) return true;
     return false;
   }
@@ -160,9 +179,7 @@ export class WorkerControl implements Control {
       }
       case 'settings':
         Object.assign(this.settings, message.changes);
-        this.slowLog.setCapacity(this.settings.slowlogMaxLen);
-        this.latency.threshold = this.settings.latencyMonitorThreshold;
-        host.settingsChanged();
+        this.#settingsChanged();
         this.post({ type: 'answer', askId: message.askId, answer: true });
         return;
       case 'users':
@@ -174,6 +191,12 @@ export class WorkerControl implements Control {
         host.stop(message.graceMs);
         return;
     }
+  }
+
+  #settingsChanged(): void {
+    this.slowLog.setCapacity(this.settings.slowlogMaxLen);
+    this.latency.threshold = this.settings.latencyMonitorThreshold;
+    this.#host!.settingsChanged();
   }
 
   // ---- CLIENT PAUSE

@@ -21,7 +21,7 @@ import { Gate } from './gate.js';
 import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
 import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
-import { POLICY_NAMES, type PolicyName } from './policy.js';
+import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { Staging } from './staging.js';
@@ -315,6 +315,11 @@ export class Keyspace extends Staging {
     Atomics.store(this.ctl, Super.MAX_DATA_PAGES_WORD, pages);
   }
 
+  /** More pages are in use than maxmemory allows, and no item may be evicted for it. */
+  get isOutOfMemory(): boolean {
+    return this.pool.isOverLimit && this.eviction.policy === Policy.NO_EVICTION;
+  }
+
   /** Rolls a dead participant's changes back and releases its locks (see repair). */
   restoreDead(dead: number): void {
     restoreParticipant(this.memory, dead);
@@ -346,6 +351,6 @@ const SPLITS_AT_ONCE = 4;
 /** How often the background looks for participants that died without holding anything anybody waits for. */
 const LOOK_FOR_DEAD_MS = 1000;
 /** Sweep steps of a turn in which nothing was found: 64 buckets each. */
-const BACKGROUND_STEPS = 4;
+const BACKGROUND_STEPS = 16;
 /** Below this many buckets the index sits in the CPU's caches. */
 const PREFETCH_MIN_BUCKETS = 16384;

@@ -32,13 +32,17 @@ export class Sweep {
   step(): number {
     const ctl = this.#ctl;
     const purging = this.#isPurging();
+    if (ctl[Super.EXPIRY_PAUSED_WORD] === 1 && !purging) {
+      this.#shard = -1;
+      return 0;
+    }
     if (this.#shard < 0) {
-      this.#shard = Atomics.add(ctl, Super.SWEEP_WORD, 1) & (this.#memory.shardCount - 1);
+      this.#shard = this.#nextShard(purging);
       this.#bucket = 0;
+      if (this.#shard < 0) return 0;
     }
     const shardWord = this.#memory.shardTable + this.#shard * Shard.WORDS;
-    const skip = (ctl[shardWord + Shard.EXPIRING_WORD] === 0 || ctl[Super.EXPIRY_PAUSED_WORD] === 1) && !purging;
-    if (skip || !this.#keyspace.gate.tryLockShard(shardWord)) {
+    if (!this.#keyspace.gate.tryLockShard(shardWord)) {
       this.#shard = -1;
       return 0;
     }
@@ -53,6 +57,16 @@ export class Sweep {
     this.#memory.unlock(shardWord);
     this.#keyspace.freeUnlinked();
     return removed;
+  }
+
+  /** The next shard in turn that has something to look at, or -1: a few keys that expire are not looked for in empty shards. */
+  #nextShard(purging: boolean): number {
+    const { shardCount, shardTable } = this.#memory;
+    for (let i = 0; i < shardCount; i++) {
+      const shard = Atomics.add(this.#ctl, Super.SWEEP_WORD, 1) & (shardCount - 1);
+      if (purging || this.#ctl[shardTable + shard * Shard.WORDS + Shard.EXPIRING_WORD] !== 0) return shard;
+    }
+    return -1;
   }
 
   /** Removes every item of flushed databases now, in all shards. The gate is closed. */

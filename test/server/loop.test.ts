@@ -124,6 +124,7 @@ class LineDriver implements Driver {
       flags: 'N',
       multi: -1,
       watch: 0,
+      queryBytes: 0,
       respVersion: 0,
       lastCommand: '',
       commands: 0,

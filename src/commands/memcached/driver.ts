@@ -98,6 +98,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       flags: client.closing !== Closing.NO ? 'c' : 'N',
       multi: -1,
       watch: 0,
+      queryBytes: 0,
       respVersion: 0,
       lastCommand: COMMAND_NAMES[client.lastCommand],
       commands: client.commands,
