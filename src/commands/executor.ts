@@ -199,7 +199,8 @@ export class Executor {
   private queue(command: Command, transaction: Transaction): void {
     if (command.has(Flag.NO_MULTI) || (command.has(Flag.ASKS) && this.environment.control?.workerCount !== 1))
       return this.reject(command, 'ERR Command not allowed inside a transaction');
-    if (command.has(Flag.DENYOOM) && this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
+    // What is queued takes memory too, whatever it does.
+    if (this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
     this.reply.queued();

@@ -4,6 +4,7 @@
  * Invariant: every participant of a process builds the table from this list, so that command indices agree among workers.
  */
 
+import { absentParts } from './absent.js';
 import { aclCommands } from './acl.js';
 import { bitOperations } from './bit-operations.js';
 import { bitFields } from './bitfield.js';
@@ -54,6 +55,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bitOperations,
   bitFields,
   hyperLogLogs,
+  absentParts,
 ];
 
 export function createCommandTable(): CommandTable {

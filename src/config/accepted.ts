@@ -55,7 +55,7 @@ const ACCEPTED: Readonly<Record<string, Accepted>> = {
   'aof-rewrite-incremental-fsync': yes,
   'aof-timestamp-enabled': no,
   'aof-use-rdb-preamble': yes,
-  appendfsync: { kind: oneOf('always', 'everysec', 'no'), default: 'everysec' },
+  appendfsync: { kind: oneOf('everysec', 'always', 'no'), default: 'everysec' },
   'auto-aof-rewrite-min-size': bytes(64 * 1024 ** 2),
   'auto-aof-rewrite-percentage': count(100),
   'bind-source-addr': words(),

@@ -175,8 +175,12 @@ function setOne(settings: Settings, name: string, value: string): string | undef
     return undefined;
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
-    return error.message.startsWith('must') || error.message.startsWith("couldn't")
-      ? `argument ${error.message}`
-      : error.message;
+    return inRedisWords(error.message);
   }
+}
+
+/** A ValueError's words as an error of CONFIG SET. */
+function inRedisWords(message: string): string {
+  if (message.startsWith('must be one of')) return `argument(s) ${message}`;
+  return /^(must|couldn't) /.test(message) ? `argument ${message}` : message;
 }

@@ -43,10 +43,12 @@ const UNITS = [
   'unit/type/list-3 unit/type/set unit/type/stream unit/type/stream-cgroups unit/type/string unit/type/zset',
 ].flatMap((line) => line.split(' '));
 
-/** Names of tests that redis.md lists in its tables, `unit | test | reason`: not run. */
-function skippedTests() {
-  const rows = readFileSync(SKIPPED, 'utf8').matchAll(/^\| (unit\/\S+) \| `([^`]+)` \|/gm);
-  return [...rows].map(([, unit, name]) => ({ unit, name }));
+/** What redis.md lists in its tables: tests as `unit | test | reason`, tags as `tag | reason`. */
+function readSkipped() {
+  const text = readFileSync(SKIPPED, 'utf8');
+  const tests = [...text.matchAll(/^\| (unit\/\S+) \| `([^`]+)` \|/gm)].map(([, unit, name]) => ({ unit, name }));
+  const tags = [...text.matchAll(/^\| `([a-z-]+:[a-z-]+)` \|/gm)].map(([, tag]) => tag);
+  return { tests, tags };
 }
 
 function freePort() {
@@ -154,7 +156,7 @@ const checkout = resolve(checkoutArg);
 const workers = Number(flagValue('workers') ?? 1);
 const spawns = flags.includes('--spawn');
 const outputFile = flagValue('output');
-const skipped = skippedTests();
+const skipped = readSkipped();
 /** Where the suite's own servers have their folders. */
 const temporary = join(checkout, 'tests/tmp');
 const sums = { passed: 0, failed: 0, skipped: 0 };
@@ -164,7 +166,8 @@ for (const unit of named.length > 0 ? named : UNITS) {
   const suiteArgs = spawns
     ? ['--baseport', String(await freePort())]
     : ['--host', '127.0.0.1', '--port', `${server.port}`];
-  const skips = skipped.filter((test) => test.unit === unit);
+  const skips = skipped.tests.filter((test) => test.unit === unit);
+  suiteArgs.push('--tags', skipped.tags.map((tag) => `-${tag}`).join(' '));
   const result = await runUnit(checkout, unit, suiteArgs, skips);
   const printed = server === null ? '' : await server.stop();
   if (spawns) for (const folder of readdirSync(temporary)) removePool(join(temporary, folder));
