@@ -51,6 +51,7 @@ export interface Settings {
   port: number;
   memcachedPort: number;
   memcachedUdpPort: number;
+  memcachedAuthFile: string;
   unix: string;
   unixMode: number;
   tcpBacklog: number;
@@ -215,6 +216,12 @@ export const schema: Schema = {
     '',
     'Password that clients must give (AUTH; the first set of a memcached connection); empty = none. Prefer the environment or a file: other users see command lines.',
     { live: true, redis: ['requirepass'] },
+  ),
+  memcachedAuthFile: declare(
+    'Clients and limits',
+    text('PATH', 4096),
+    '',
+    'File of user:password lines for memcached connections (text and SASL PLAIN), beside the password; empty = none.',
   ),
   protectedMode: declare('Clients and limits', yesNo(), true, 'Refuse to serve other machines without a password.', {
     live: true,

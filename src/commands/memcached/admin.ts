@@ -1,33 +1,22 @@
 /**
  * flush_all version verbosity quit shutdown mn, and unknown commands.
  */
-import { Counter } from '../../layout/counters.js';
 import { Closing } from '../../protocol/driver.js';
 import { INVALID_INT32, INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { Request, RequestFlag } from '../../protocol/memcached/request.js';
-import { DB, type MemcachedContext } from './context.js';
+import type { MemcachedContext } from './context.js';
+import { flush } from './effects.js';
 import { VERSION } from './version.js';
 
 /** flush_all [delay] [noreply]. With a delay, what is stored by then goes then. */
 export function flushAll(context: MemcachedContext): void {
-  const { keyspace } = context;
-  context.counters[Counter.cmdFlush]++;
   let seconds = 0;
   if (context.tokenCount !== (context.hasNoreply ? 2 : 1)) {
     seconds = context.tokenInt32(1);
     if (seconds === INVALID_INT32) return context.answer(Replies.BAD_EXPTIME);
   }
-  if (seconds > 0) {
-    keyspace.scheduleFlush(DB, context.expiryMs(seconds));
-  } else {
-    keyspace.closeGate();
-    try {
-      keyspace.flush(DB);
-    } finally {
-      keyspace.openGate();
-    }
-  }
+  flush(context, seconds);
   context.answer(Replies.OK);
 }
 

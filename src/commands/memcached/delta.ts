@@ -56,6 +56,15 @@ export function applyDelta(
   return keyspace.commit(ItemType.STRING, 0, clientFlags, expiryMs) ? DeltaResult.DONE : DeltaResult.NO_MEMORY;
 }
 
+/** Stores `context.number` under the missing key, under its lock; the cursor is on it then. */
+export function createNumber(context: MemcachedContext, h: number, expiryMs: number): boolean {
+  const { keyspace, number } = context;
+  const length = number.digits;
+  if (!context.stageKey(h, length)) return false;
+  number.write(keyspace.staged.u8, keyspace.stagedOffset);
+  return keyspace.commit(ItemType.STRING, 0, 0, expiryMs);
+}
+
 function write(context: MemcachedContext, u8: Uint8Array, offset: number, length: number): void {
   const end = offset + length;
   for (let i = context.number.write(u8, offset); i < end; i++) u8[i] = SPACE;

@@ -12,6 +12,7 @@ import { Encoding, ItemType } from '../../layout/item.js';
 import { Lower, Upper } from '../../protocol/memcached/meta-flags.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
+import { countRetrieval } from './effects.js';
 import { MetaCode } from './meta-codes.js';
 import { writeValue } from './value.js';
 
@@ -38,24 +39,15 @@ export function metaGet(context: MemcachedContext): void {
   if (lookup === Lookup.HIT || lookup === Lookup.CREATED) {
     hit(context, lookup === Lookup.CREATED);
     context.unlock(h);
-    if (isTouching) count(counters, Counter.cmdTouch, Counter.touchHits, Counter.hits);
-    else count(counters, Counter.cmdGet, Counter.getHits, Counter.hits);
-    return;
+    return countRetrieval(counters, isTouching, true);
   }
   context.unlock(h);
-  if (isTouching) count(counters, Counter.cmdTouch, Counter.touchMisses, Counter.misses);
-  else count(counters, Counter.cmdGet, Counter.getMisses, Counter.misses);
+  countRetrieval(counters, isTouching, false);
   if (lookup === Lookup.WRONG_TYPE) return reply.line(Replies.WRONG_TYPE);
   if (flags.isQuiet) return;
   reply.beginMeta(MetaCode.EN);
   context.echoMetaTokens(FLAGS_START);
   reply.endMeta();
-}
-
-function count(counters: Float64Array, command: Counter, outcome: Counter, lookup: Counter): void {
-  counters[command]++;
-  counters[outcome]++;
-  counters[lookup]++;
 }
 
 /** Leaves the cursor on the item of a hit. A miss with N makes an empty item that this client is to fill. */

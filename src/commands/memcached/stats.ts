@@ -12,36 +12,60 @@ import { settingsStats } from './stats-settings.js';
 
 export type Lines = (readonly [name: string, value: string | number])[];
 
+/** Where statistics go: the two protocols frame them differently. May be used in a later turn. */
+export interface StatSink {
+  stat(name: string, value: string | number): void;
+  end(): void;
+  /** Done, with what the text protocol says then. */
+  done(reply: Uint8Array): void;
+  /** No such statistics, or not allowed, with what the text protocol says then. */
+  refuse(reply: Uint8Array): void;
+}
+
+/** stats [words] of the text protocol. */
 export function stats(context: MemcachedContext): void {
   const { reply } = context;
-  if (context.tokenCount === 1) return end(context, generalStats(context));
-  switch (context.tokenText(1)) {
+  const words: string[] = [];
+  for (let i = 1; i < context.tokenCount; i++) words.push(context.tokenText(i));
+  answerStats(context, words, {
+    stat: (name, value) => reply.stat(name, value),
+    end: () => reply.line(Replies.END),
+    done: (line) => reply.line(line),
+    refuse: (line) => reply.line(line),
+  });
+}
+
+/** `words`: what follows `stats`. */
+export function answerStats(context: MemcachedContext, words: readonly string[], sink: StatSink): void {
+  switch (words[0]) {
+    case undefined:
+      return all(generalStats(context), sink);
     case 'settings':
-      return end(context, settingsStats(context));
+      return all(settingsStats(context), sink);
     case 'items':
-      return end(context, itemsStats(context));
+      return all(itemsStats(context), sink);
     case 'slabs':
-      return end(context, slabsStats(context));
+      return all(slabsStats(context), sink);
     case 'sizes':
-      return end(context, [['sizes_status', 'disabled']]);
+      return all([['sizes_status', 'disabled']], sink);
     case 'conns':
-      return connsStats(context);
+      return connsStats(context, sink);
     case 'reset':
       context.totals.reset();
-      return reply.line(Replies.RESET);
+      return sink.done(Replies.RESET);
     // Dumps of keys and per-prefix counts are off, as with memcached's -X.
     case 'detail':
-      return reply.line(Replies.DETAIL_OFF);
+      return sink.refuse(Replies.DETAIL_OFF);
     case 'cachedump':
-      return reply.line(Replies.DUMP_OFF);
+      return sink.refuse(Replies.DUMP_OFF);
     default:
-      return reply.line(Replies.ERROR);
+      return sink.refuse(Replies.ERROR);
   }
 }
 
-function end(context: MemcachedContext, lines: Lines): void {
-  for (const [name, value] of lines) context.reply.stat(name, value);
-  context.reply.line(Replies.END);
+function all(lines: Lines, sink: StatSink): void {
+  for (const [name, value] of lines) sink.stat(name, value);
+  sink.end();
 }
 
 function itemsStats(context: MemcachedContext): Lines {
@@ -72,22 +96,21 @@ function slabsStats(context: MemcachedContext): Lines {
 }
 
 /** All workers answer for their connections. */
-function connsStats(context: MemcachedContext): void {
-  const { client, control, reply } = context;
-  if (control === null) return end(context, []);
+function connsStats(context: MemcachedContext, sink: StatSink): void {
+  const { client, control } = context;
+  if (control === null) return sink.end();
   client.suspended = true;
   control.askWorkers(client, 'clientList', {}, (answers) => {
     for (const row of answers.flat()) {
-      if (row.kind === 'memcached') connStats(context, row, row.id === client.id);
+      if (row.kind === 'memcached') connStats(row, row.id === client.id, sink);
     }
-    reply.line(Replies.END);
+    sink.end();
   });
 }
 
-function connStats(context: MemcachedContext, row: ClientRow, isAsking: boolean): void {
-  const { reply } = context;
-  reply.stat(`${row.fd}:addr`, `tcp:${row.address}`);
-  reply.stat(`${row.fd}:listen_addr`, `tcp:${row.localAddress}`);
-  reply.stat(`${row.fd}:state`, isAsking ? 'conn_parse_cmd' : 'conn_read');
-  reply.stat(`${row.fd}:secs_since_last_cmd`, row.idleSeconds);
+function connStats(row: ClientRow, isAsking: boolean, sink: StatSink): void {
+  sink.stat(`${row.fd}:addr`, `tcp:${row.address}`);
+  sink.stat(`${row.fd}:listen_addr`, `tcp:${row.localAddress}`);
+  sink.stat(`${row.fd}:state`, isAsking ? 'conn_parse_cmd' : 'conn_read');
+  sink.stat(`${row.fd}:secs_since_last_cmd`, row.idleSeconds);
 }

@@ -7,7 +7,6 @@
 import { Counter } from '../../layout/counters.js';
 import { Encoding, ItemType } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
-import { Request } from '../../protocol/memcached/request.js';
 import { DB, type MemcachedContext } from './context.js';
 
 export const enum StoreMode {
@@ -34,6 +33,10 @@ export const enum StoreResult {
 /** One storage request; one object, reused. */
 export class StoreRequest {
   mode: StoreMode = StoreMode.SET;
+  /** The value lies there in the context's input, unless it has been received into a staged item. */
+  valueOffset = 0;
+  /** Size of the value as sent; after storing, of the item's. */
+  valueBytes = 0;
   clientFlags = 0;
   expiryMs = 0;
   /** Version that the stored item must have; 0 = whatever. */
@@ -47,12 +50,13 @@ export class StoreRequest {
   /** Asks for `version` after storing. */
   wantsVersion = false;
 
-  /** Results: the new item's version (if wanted) and size of value. */
+  /** Result: the new item's version, if wanted. */
   version = 0;
-  valueBytes = 0;
 
-  reset(mode: StoreMode): void {
+  reset(mode: StoreMode, valueOffset: number, valueBytes: number): void {
     this.mode = mode;
+    this.valueOffset = valueOffset;
+    this.valueBytes = valueBytes;
     this.clientFlags = 0;
     this.expiryMs = 0;
     this.compareCas = 0;
@@ -79,8 +83,6 @@ export function fitsItemSize(context: MemcachedContext, keyBytes: number, valueB
 /** Stores the value of the current request under the current key. */
 export function store(context: MemcachedContext, request: StoreRequest): StoreResult {
   const { keyspace } = context;
-  const valueBytes = context.word(Request.valueLength);
-  request.valueBytes = valueBytes;
   context.counters[Counter.cmdSet]++;
   const h = context.hashKey();
   let isStaged = false;
@@ -90,7 +92,7 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
     large.isParked = false;
     isStaged = true;
   } else if (!isAppending(request.mode)) {
-    if (!stageValue(context, h, valueBytes)) return giveUp(context, h, request.mode);
+    if (!stageValue(context, request, h)) return giveUp(context, h, request.mode);
     isStaged = true;
   }
   context.lock(h);
@@ -110,10 +112,10 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
 }
 
 /** Stages an item for the current key and copies the request's value into it. */
-function stageValue(context: MemcachedContext, h: number, valueBytes: number): boolean {
+function stageValue(context: MemcachedContext, request: StoreRequest, h: number): boolean {
   const { keyspace } = context;
-  if (!context.stageKey(h, valueBytes)) return false;
-  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.word(Request.valueOffset), valueBytes);
+  if (!context.stageKey(h, request.valueBytes)) return false;
+  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, request.valueOffset, request.valueBytes);
   return true;
 }
 
@@ -143,7 +145,7 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
     case StoreMode.APPEND:
     case StoreMode.PREPEND:
       if (!request.vivifies) return StoreResult.NOT_STORED;
-      if (!context.isValueStaged && !stageValue(context, h, request.valueBytes)) {
+      if (!context.isValueStaged && !stageValue(context, request, h)) {
         counters[Counter.storeNoMemory]++;
         return StoreResult.NO_MEMORY;
       }
@@ -199,7 +201,7 @@ function storeJoined(context: MemcachedContext, request: StoreRequest, h: number
   const oldAt = request.mode === StoreMode.APPEND ? stagedOffset : stagedOffset + newBytes;
   const newAt = request.mode === StoreMode.APPEND ? stagedOffset + oldBytes : stagedOffset;
   copyBytes(staged, oldAt, keyspace.value, keyspace.valueOffset, oldBytes);
-  copyBytes(staged, newAt, context.input, context.word(Request.valueOffset), newBytes);
+  copyBytes(staged, newAt, context.input, request.valueOffset, newBytes);
   request.valueBytes = oldBytes + newBytes;
   return commit(context, 0, clientFlags, expiryMs);
 }
