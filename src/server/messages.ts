@@ -5,7 +5,7 @@
  * invariant: every ask gets exactly one answer or the death of the asked worker, and every reply belongs to one ask.
  */
 import type { MessagePort } from 'node:worker_threads';
-import type { MainTopics, WorkerTopics } from '../commands/control.js';
+import type { MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { LogLevel, Settings } from '../config/index.js';
 
 /** Kinds of listeners: the pump reports the kind with each connection. */
@@ -14,6 +14,7 @@ export const enum ListenerKind {
   MEMCACHED = 1,
   REDIS_UNIX = 2,
   MEMCACHED_UDP = 3,
+  MEMCACHED_UNIX = 4,
 }
 
 /** What a worker's end of the control plane starts with. */
@@ -31,6 +32,7 @@ export type ToWorker =
   | { readonly type: 'ask'; readonly askId: number; readonly topic: keyof WorkerTopics; readonly question: unknown }
   | { readonly type: 'reply'; readonly askId: number; readonly reply: unknown }
   | { readonly type: 'settings'; readonly askId: number; readonly changes: Partial<Settings> }
+  | { readonly type: 'lines'; readonly from: number; readonly lines: readonly WatchLine[] }
   | { readonly type: 'stop'; readonly graceMs: number };
 
 /** An error as plain data, with what the command line shows of it. */
@@ -49,6 +51,7 @@ export type ToMain =
   | { readonly type: 'failed'; readonly error: ErrorReport }
   | { readonly type: 'log'; readonly level: Level; readonly message: string }
   | { readonly type: 'answer'; readonly askId: number; readonly answer: unknown }
+  | { readonly type: 'lines'; readonly lines: readonly WatchLine[] }
   | {
       readonly type: 'askWorkers';
       readonly askId: number;

@@ -6,12 +6,16 @@
  * deliver what it had sent meanwhile. Nothing here runs on the path of an ordinary request.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { Asker, Control, MainTopics, WorkerTopics } from '../commands/control.js';
+import type { Asker, Control, MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { Settings } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
 import { LatencyMonitor } from './latency-monitor.js';
 import type { ControlStart, Level, ToMain, ToWorker } from './messages.js';
 import { SlowLog } from './slow-log.js';
+
+/** Lines for watchers that one turn may bring forth, and turns' lines on their way: what is beyond is dropped, and counted. */
+const LINES_PER_TURN = 4096;
+const LINE_POSTS_IN_FLIGHT = 64;
 
 /** What the control plane needs of the loop. */
 export interface ControlHost {
@@ -22,6 +26,10 @@ export interface ControlHost {
   /** Stops feeding and reading the client. */
   suspend(conn: number): void;
   answerTopic(topic: keyof WorkerTopics, question: unknown): unknown;
+  /** Runs `write` with the output on that client, if it is still there. */
+  writeTo(conn: number, clientId: number, write: () => void): void;
+  unsentBytes(conn: number): number;
+  descriptorOf(conn: number): number;
   settingsChanged(): void;
   stop(graceMs: number): void;
 }
@@ -51,6 +59,11 @@ export class WorkerControl implements Control {
   /** Slot -> client id. */
   readonly #paused = new Map<number, number>();
   #pausedUntilMs = 0;
+  readonly #provided = new Map<keyof WorkerTopics, (question: unknown) => unknown>();
+  #lines: WatchLine[] = [];
+  #lineListener: ((lines: readonly WatchLine[]) => void) | null = null;
+  /** Posts of lines that the main thread has not given back yet. */
+  #linesInFlight = 0;
 
   constructor(start: ControlStart, counters: CounterRow) {
     this.settings = start.settings;
@@ -97,6 +110,41 @@ export class WorkerControl implements Control {
     this.post({ type: 'askMain', askId, topic, question });
   }
 
+  // ---- topics of others, and lines for watching clients
+
+  provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void {
+    this.#provided.set(topic, answer as (question: unknown) => unknown);
+  }
+
+  publishLine(line: WatchLine): void {
+    if (this.#lines.length < LINES_PER_TURN && this.#linesInFlight < LINE_POSTS_IN_FLIGHT) this.#lines.push(line);
+    else this.#counters.values[Counter.logDropped]++;
+  }
+
+  onLines(listener: (lines: readonly WatchLine[]) => void): void {
+    this.#lineListener = listener;
+  }
+
+  /** At the end of a turn. */
+  flushLines(): void {
+    if (this.#lines.length === 0) return;
+    this.#linesInFlight++;
+    this.post({ type: 'lines', lines: this.#lines });
+    this.#lines = [];
+  }
+
+  writeTo(asker: Asker, write: () => void): void {
+    this.#host!.writeTo(asker.conn, asker.id, write);
+  }
+
+  unsentBytes(asker: Asker): number {
+    return this.#host!.unsentBytes(asker.conn);
+  }
+
+  descriptorOf(asker: Asker): number {
+    return this.#host!.descriptorOf(asker.conn);
+  }
+
   /** Slow path: looks at all that wait. */
   isAwaitingAnswer(clientId: number): boolean {
     for (const waiting of this.#waiting.values()) if (waiting.clientId === clientId) return true;
@@ -126,7 +174,8 @@ export class WorkerControl implements Control {
     const host = this.#host!;
     switch (message.type) {
       case 'ask': {
-        const answer = host.answerTopic(message.topic, message.question);
+        const provided = this.#provided.get(message.topic);
+        const answer = provided?.(message.question) ?? host.answerTopic(message.topic, message.question);
         this.post({ type: 'answer', askId: message.askId, answer });
         return;
       }
@@ -144,6 +193,10 @@ export class WorkerControl implements Control {
         this.latency.threshold = this.settings.latencyMonitorThreshold;
         host.settingsChanged();
         this.post({ type: 'answer', askId: message.askId, answer: true });
+        return;
+      case 'lines':
+        if (message.from === this.workerIndex) this.#linesInFlight--;
+        this.#lineListener?.(message.lines);
         return;
       case 'stop':
         host.stop(message.graceMs);

@@ -1,8 +1,8 @@
 /**
- * flush_all version verbosity quit shutdown mn, and unknown commands.
+ * flush_all version quit shutdown mn, and unknown commands.
  */
 import { Closing } from '../../protocol/driver.js';
-import { INVALID_INT32, INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
+import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { Request, RequestFlag } from '../../protocol/memcached/request.js';
 import type { MemcachedContext } from './context.js';
@@ -11,6 +11,7 @@ import { VERSION } from './version.js';
 
 /** flush_all [delay] [noreply]. With a delay, what is stored by then goes then. */
 export function flushAll(context: MemcachedContext): void {
+  if (!context.settings.memcachedFlush) return context.answer(Replies.FLUSH_OFF);
   let seconds = 0;
   if (context.tokenCount !== (context.hasNoreply ? 2 : 1)) {
     seconds = context.tokenInt32(1);
@@ -22,12 +23,6 @@ export function flushAll(context: MemcachedContext): void {
 
 export function version(context: MemcachedContext): void {
   context.reply.text(`VERSION ${VERSION}\r\n`);
-}
-
-/** verbosity level [noreply]. Accepted for old tools; the log level is a setting. */
-export function verbosity(context: MemcachedContext): void {
-  const level = parseUint32(context.input.u8, context.tokenOffset(1), context.tokenLength(1));
-  context.answer(level === INVALID_UNSIGNED ? Replies.BAD_FORMAT : Replies.OK);
 }
 
 export function quit(context: MemcachedContext): void {
@@ -55,6 +50,7 @@ export function metaNoop(context: MemcachedContext): void {
 export function unknown(context: MemcachedContext): void {
   const last = context.tokenCount - 1;
   if (last > 0 && (context.word(Request.flags) & RequestFlag.MORE_TOKENS) === 0 && isHttp(context, last)) {
+    context.client.isFaulty = true;
     context.client.closing = Closing.NOW;
     return;
   }

@@ -30,6 +30,16 @@ export class LargeValue {
   }
 }
 
+/** Which keys a dump shows, and how. */
+export interface KeyDump {
+  cursor: number;
+  /** Slab class as statistics number them; 0 = all. */
+  readonly classes: readonly number[];
+  readonly format: 'metadump' | 'mgdump' | 'cachedump';
+  /** Keys still to be shown. */
+  left: number;
+}
+
 /** A retrieval of so many keys that it is done in pieces. */
 export class LongRetrieval {
   withVersion = false;
@@ -58,6 +68,16 @@ export class MemcachedClient implements DriverClient {
   isAuthenticated: boolean;
   /** Chosen by the first byte. */
   protocol = Protocol.UNKNOWN;
+  /** A value is on its way. */
+  awaitsValue = false;
+  /** Gets log lines (watch) and sends nothing any more that counts. */
+  isWatching = false;
+  /** Closed for a fault of its own. */
+  isFaulty = false;
+  /** Its socket's number. */
+  descriptor = -1;
+  /** A dump of keys that is not done in one turn. */
+  dump: KeyDump | null = null;
   /** A SASL exchange has begun and waits for its next step. */
   isSaslStarted = false;
   /** Bytes still to be thrown away: the data block of a storage command that was refused. */

@@ -17,10 +17,13 @@ import { MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/re
 import { Tokenizer } from '../../protocol/memcached/tokenizer.js';
 import type { Writer } from '../../protocol/memcached/writer.js';
 import type { Keyspace } from '../../store/keyspace.js';
+import { Stat } from '../../store/statistics.js';
 import type { Control } from '../control.js';
 import type { Environment } from '../environment.js';
 import type { MemcachedClient } from './client.js';
 import { Credentials } from './credentials.js';
+import { Prefixes } from './prefixes.js';
+import { Watch, WatchKind } from './watch.js';
 
 /** memcached sees this logical database. */
 export const DB = 0;
@@ -37,6 +40,9 @@ export class MemcachedContext {
   readonly totals: CounterTotals;
   readonly control: Control | null;
   readonly credentials: Credentials;
+  readonly shared: Int32Array;
+  readonly watch: Watch;
+  readonly prefixes: Prefixes;
   readonly tokenizer = new Tokenizer();
   readonly binary = new BinaryParser();
   readonly flags = new MetaFlags();
@@ -49,6 +55,10 @@ export class MemcachedContext {
   input: Bytes;
   /** Word offset of the request's record, in the parser of its protocol. */
   record = 0;
+  /** The last look-up met an item whose time is over. */
+  hasExpired = false;
+  /** Replies of this turn to this client stand before this one. */
+  hasAnswered = false;
   /** Binary protocol: success says nothing. */
   isQuiet = false;
   /** The request's key: a range of the input, or of `decodedKey` for a meta command with `b`. */
@@ -70,11 +80,14 @@ export class MemcachedContext {
     this.keyspace = environment.keyspace;
     this.settings = environment.settings;
     this.credentials = new Credentials(environment.settings);
+    this.shared = environment.counters.shared;
     this.counters = environment.counters.values;
     this.totals = environment.totals;
     this.control = environment.control;
     this.reply = reply;
     this.client = client;
+    this.watch = new Watch(this, this.shared);
+    this.prefixes = new Prefixes(this, this.shared);
     this.input = this.decodedKey;
     this.key = this.decodedKey;
   }
@@ -188,6 +201,23 @@ export class MemcachedContext {
   /** Under the key's lock. */
   findKey(h: number): boolean {
     return this.keyspace.find(h, DB, this.key, this.keyOffset, this.keyLength);
+  }
+
+  /** A command's look at its key: as findKey, and who watches hears of it. */
+  lookUp(h: number): boolean {
+    const { statistics } = this.keyspace;
+    const expired = statistics[Stat.EXPIRED];
+    const isFound = this.findKey(h);
+    this.hasExpired = statistics[Stat.EXPIRED] !== expired;
+    if (this.watch.isWatched(WatchKind.FETCHERS)) {
+      this.watch.fetch(isFound, this.hasExpired, this.keyspace.valueLength, isFound ? this.keyspace.slabClass : 0);
+    }
+    return isFound;
+  }
+
+  /** Version of the item under the cursor; 0 where clients see none (memcachedCas off). */
+  get version(): number {
+    return this.settings.memcachedCas ? this.keyspace.version : 0;
   }
 
   stageKey(h: number, valueBytes: number): boolean {

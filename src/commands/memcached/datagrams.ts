@@ -137,5 +137,6 @@ export class Datagrams {
 /** What answers later, or stops the server, wants a peer that is known. */
 function needsConnection(context: MemcachedContext): boolean {
   const command = context.word(Request.command);
-  return command === CommandCode.SHUTDOWN || (command === CommandCode.STATS && context.tokenCount > 1);
+  if (command === CommandCode.VERBOSITY || command >= CommandCode.SHUTDOWN) return true;
+  return command === CommandCode.STATS && context.tokenCount > 1;
 }

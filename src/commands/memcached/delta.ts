@@ -30,14 +30,14 @@ export function applyDelta(
   compareCas: number,
 ): DeltaResult {
   const { keyspace, counters, number, delta } = context;
-  if (!context.findKey(h)) {
+  if (!context.lookUp(h)) {
     counters[isIncrement ? Counter.incrMisses : Counter.decrMisses]++;
     return DeltaResult.NOT_FOUND;
   }
   if (keyspace.type !== ItemType.STRING) return DeltaResult.WRONG_TYPE;
   const oldBytes = keyspace.valueLength;
   if (oldBytes === 0 || oldBytes > MAX_NUMBER_BYTES) return DeltaResult.NON_NUMERIC;
-  if (compareCas > 0 && compareCas !== keyspace.version) return DeltaResult.EXISTS;
+  if (compareCas > 0 && compareCas !== context.version) return DeltaResult.EXISTS;
   if (!number.parseStored(keyspace.value.u8, keyspace.valueOffset, oldBytes)) return DeltaResult.NON_NUMERIC;
   counters[isIncrement ? Counter.incrHits : Counter.decrHits]++;
   if (isIncrement) number.add(delta);

@@ -1,6 +1,6 @@
 /**
  * The memcached side of a connection. The first byte of a connection decides which of the two protocols it speaks, as in
- * memcached: 0x80 begins a binary request, anything else a line.
+ * memcached: 0x80 begins a binary request, anything else a line (unless the setting memcached-protocol has decided before).
  *
  * Invariant: what feed() reports as consumed has been executed and answered, or is a part of a large value that lies in its
  * staged item already; everything behind it is delivered again.
@@ -20,6 +20,7 @@ import { DB, MemcachedContext } from './context.js';
 import { Datagrams } from './datagrams.js';
 import { PendingValues } from './pending-values.js';
 import { TextFront } from './text-front.js';
+import { WatchKind } from './watch.js';
 
 export class MemcachedDriver implements Driver<MemcachedClient> {
   private readonly environment: Environment;
@@ -39,15 +40,20 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
   }
 
   open(id: number, conn: number, address: string): MemcachedClient {
-    return new MemcachedClient(id, conn, address, !this.context.credentials.areNeeded);
+    const { context } = this;
+    const client = new MemcachedClient(id, conn, address, !context.credentials.areNeeded);
+    client.descriptor = context.control?.descriptorOf(client) ?? -1;
+    if (context.watch.isWatched(WatchKind.CONNECTIONS)) context.watch.opened(client, client.descriptor);
+    return client;
   }
 
   feed(client: MemcachedClient, input: Bytes, offset: number, end: number): number {
     client.again = false;
+    client.awaitsValue = false;
     client.intoLength = 0;
     this.context.client = client;
     if (client.protocol === Protocol.UNKNOWN) {
-      client.protocol = input.u8[offset] === Magic.REQUEST ? Protocol.BINARY : Protocol.TEXT;
+      client.protocol = this.chooseProtocol(input.u8[offset]);
     }
     try {
       let position = offset;
@@ -79,6 +85,9 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
 
   closed(client: MemcachedClient): void {
     this.pending.drop(client);
+    const { watch } = this.context;
+    if (client.isWatching) watch.end(client);
+    if (watch.isWatched(WatchKind.CONNECTIONS)) watch.closed(client, client.descriptor);
   }
 
   datagram(slot: number, input: Bytes, offset: number, end: number): void {
@@ -96,7 +105,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       name: '',
       user: 'default',
       db: DB,
-      flags: client.closing !== Closing.NO ? 'c' : 'N',
+      flags: client.closing !== Closing.NO ? 'c' : client.isWatching ? 'O' : 'N',
       multi: -1,
       watch: 0,
       respVersion: 0,
@@ -104,6 +113,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       commands: client.commands,
       libraryName: '',
       libraryVersion: '',
+      state: client.isWatching ? 'conn_watch' : client.awaitsValue ? 'conn_nread' : 'conn_read',
     };
   }
 
@@ -116,6 +126,12 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
   refusal(reason: 'maxclients' | 'protected'): string {
     if (reason === 'maxclients') return 'ERROR Too many open connections\r\n';
     return 'SERVER_ERROR protected mode: without a password (requirepass) this server serves its own machine only\r\n';
+  }
+
+  private chooseProtocol(firstByte: number): Protocol {
+    const { memcachedProtocol } = this.environment.settings;
+    if (memcachedProtocol === 'auto') return firstByte === Magic.REQUEST ? Protocol.BINARY : Protocol.TEXT;
+    return memcachedProtocol === 'binary' ? Protocol.BINARY : Protocol.TEXT;
   }
 
   /** A handler threw: our mistake. Nothing stays locked, the others are served on. */

@@ -14,12 +14,14 @@ export const enum Lookup {
 
 /** Puts the cursor on the string that the key holds. Under the key's lock. */
 export function findString(context: MemcachedContext, h: number): Lookup {
-  if (!context.findKey(h)) return Lookup.MISS;
+  if (!context.lookUp(h)) return Lookup.MISS;
   return context.keyspace.type === ItemType.STRING ? Lookup.HIT : Lookup.WRONG_TYPE;
 }
 
 /** Counts a get, or a get-and-touch. */
-export function countRetrieval(counters: Float64Array, isTouching: boolean, isHit: boolean): void {
+export function countRetrieval(context: MemcachedContext, isTouching: boolean, isHit: boolean): void {
+  const { counters } = context;
+  if (context.prefixes.isOn) context.prefixes.get(isHit);
   counters[isTouching ? Counter.cmdTouch : Counter.cmdGet]++;
   if (isHit) {
     counters[Counter.hits]++;
@@ -27,6 +29,7 @@ export function countRetrieval(counters: Float64Array, isTouching: boolean, isHi
   } else {
     counters[Counter.misses]++;
     counters[isTouching ? Counter.touchMisses : Counter.getMisses]++;
+    if (context.hasExpired) counters[Counter.getExpired]++;
   }
 }
 
@@ -40,6 +43,7 @@ export const enum RemoveResult {
 /** Removes the string under the current key, if its version is `compareCas` (0 = any). */
 export function removeString(context: MemcachedContext, compareCas: number): RemoveResult {
   const { keyspace, counters } = context;
+  if (context.prefixes.isOn) context.prefixes.delete();
   const h = context.hashKey();
   context.lock(h);
   const lookup = findString(context, h);
@@ -49,7 +53,7 @@ export function removeString(context: MemcachedContext, compareCas: number): Rem
     counters[Counter.deleteMisses]++;
     return RemoveResult.NOT_FOUND;
   }
-  if (compareCas !== 0 && compareCas !== keyspace.version) {
+  if (compareCas !== 0 && compareCas !== context.version) {
     context.unlock(h);
     return RemoveResult.EXISTS;
   }

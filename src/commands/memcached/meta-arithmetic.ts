@@ -69,7 +69,7 @@ function done(context: MemcachedContext, isCreated: boolean): void {
     if (letter === 0x54) expiryMs = context.expiryMs(flags.ttl);
     else if (letter === 0x4e && isCreated) expiryMs = context.expiryMs(flags.vivifyTtl);
     else if (isSilent) continue;
-    else if (letter === 0x63) reply.metaNumber(letter, keyspace.version);
+    else if (letter === 0x63) reply.metaNumber(letter, context.version);
     else if (letter === 0x74) {
       reply.metaNumber(letter, expiryMs === 0 ? -1 : Math.max(0, context.secondsLeft(expiryMs)));
     } else context.echoMetaToken(i, letter);

@@ -39,10 +39,10 @@ export function metaGet(context: MemcachedContext): void {
   if (lookup === Lookup.HIT || lookup === Lookup.CREATED) {
     hit(context, lookup === Lookup.CREATED);
     context.unlock(h);
-    return countRetrieval(counters, isTouching, true);
+    return countRetrieval(context, isTouching, true);
   }
   context.unlock(h);
-  countRetrieval(counters, isTouching, false);
+  countRetrieval(context, isTouching, false);
   if (lookup === Lookup.WRONG_TYPE) return reply.line(Replies.WRONG_TYPE);
   if (flags.isQuiet) return;
   reply.beginMeta(MetaCode.EN);
@@ -54,7 +54,7 @@ export function metaGet(context: MemcachedContext): void {
 function lookUp(context: MemcachedContext, h: number): Lookup {
   const { keyspace, flags } = context;
   const vivifies = (flags.upper & Upper.N) !== 0;
-  if (context.findKey(h)) {
+  if (context.lookUp(h)) {
     if (keyspace.type === ItemType.STRING) return Lookup.HIT;
     return vivifies ? Lookup.WRONG_TYPE : Lookup.MISS;
   }
@@ -77,7 +77,7 @@ function hit(context: MemcachedContext, isCreated: boolean): void {
   const { keyspace, flags, reply, input } = context;
   const u8 = input.u8;
   const state = keyspace.stateFlags;
-  const { version } = keyspace;
+  const { version } = context;
   const valueBytes = keyspace.valueLength;
   let expiryMs = keyspace.expiryMs;
   let hasWon = false;
@@ -159,7 +159,7 @@ export function metaDebug(context: MemcachedContext): void {
   const left = keyspace.expiryMs === 0 ? -1 : Math.max(0, context.secondsLeft(keyspace.expiryMs));
   const fetched = keyspace.isFetched ? 'yes' : 'no';
   const text =
-    ` exp=${left} la=${keyspace.accessAgeS} cas=${keyspace.version} fetch=${fetched}` +
+    ` exp=${left} la=${keyspace.accessAgeS} cas=${context.version} fetch=${fetched}` +
     ` cls=${keyspace.type} size=${keyspace.memoryUsage}\r\n`;
   context.unlock(h);
   reply.debugKey(context.key, context.keyOffset, context.keyLength, context.flags.isBinaryKey);

@@ -16,6 +16,8 @@ import { countRetrieval, findString, Lookup } from './effects.js';
 import { writeValue } from './value.js';
 
 const SPACE = 32;
+/** A header without version. */
+const NO_VERSION = -1;
 /** No new expiry. */
 const KEEP_TTL = -1;
 /** Fewer keys than this are not worth two passes. */
@@ -143,7 +145,7 @@ function nextKey(context: MemcachedContext, offset: number, lineEnd: number): nu
 }
 
 function retrieveKey(context: MemcachedContext, withVersion: boolean, expiryMs: number): void {
-  const { keyspace, counters, reply } = context;
+  const { keyspace, reply } = context;
   const isTouching = expiryMs !== KEEP_TTL;
   // Room for the header is made before the lock: a full buffer is a system call.
   reply.reserveHeader();
@@ -151,7 +153,7 @@ function retrieveKey(context: MemcachedContext, withVersion: boolean, expiryMs: 
   context.lock(h);
   if (findString(context, h) !== Lookup.HIT) {
     context.unlock(h);
-    return countRetrieval(counters, isTouching, false);
+    return countRetrieval(context, isTouching, false);
   }
   reply.valueHeader(
     context.key,
@@ -159,12 +161,12 @@ function retrieveKey(context: MemcachedContext, withVersion: boolean, expiryMs: 
     context.keyLength,
     keyspace.clientFlags,
     keyspace.valueLength,
-    withVersion ? keyspace.version : 0,
+    withVersion ? context.version : NO_VERSION,
   );
   keyspace.access();
   writeValue(context);
   if (isTouching) keyspace.setExpiry(expiryMs);
   context.unlock(h);
   reply.crlf();
-  countRetrieval(counters, isTouching, true);
+  countRetrieval(context, isTouching, true);
 }

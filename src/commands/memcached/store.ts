@@ -8,6 +8,7 @@ import { Counter } from '../../layout/counters.js';
 import { Encoding, ItemType } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
 import { DB, type MemcachedContext } from './context.js';
+import { STORE_COMMAND_NAMES, STORE_STATUS_NAMES, WatchKind } from './watch.js';
 
 export const enum StoreMode {
   INVALID = -1,
@@ -84,6 +85,7 @@ export function fitsItemSize(context: MemcachedContext, keyBytes: number, valueB
 export function store(context: MemcachedContext, request: StoreRequest): StoreResult {
   const { keyspace } = context;
   context.counters[Counter.cmdSet]++;
+  if (context.prefixes.isOn) context.prefixes.set();
   const h = context.hashKey();
   let isStaged = false;
   if (context.isValueStaged) {
@@ -97,18 +99,26 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
   }
   context.lock(h);
   let result: StoreResult;
-  if (!context.findKey(h)) result = storeNew(context, request, h);
+  if (!context.lookUp(h)) result = storeNew(context, request, h);
   else if (keyspace.type !== ItemType.STRING) result = StoreResult.WRONG_TYPE;
   else result = storeOver(context, request, h);
   if (result === StoreResult.STORED) {
     isStaged = false;
     // A commit leaves the cursor on the new item, which is in a page that can be changed.
     if (request.newCas > 0) keyspace.setVersion(request.newCas);
-    if (request.wantsVersion) request.version = keyspace.version;
+    if (request.wantsVersion) request.version = context.version;
   }
+  if (context.watch.isWatched(WatchKind.MUTATIONS)) tellWatchers(context, request, result);
   context.unlock(h);
   if (isStaged) keyspace.dropStaged();
   return result;
+}
+
+function tellWatchers(context: MemcachedContext, request: StoreRequest, result: StoreResult): void {
+  const slabClass = result === StoreResult.STORED ? context.keyspace.slabClass : 0;
+  const status = STORE_STATUS_NAMES[result];
+  const command = STORE_COMMAND_NAMES[request.mode];
+  context.watch.store(status, command, request.expiryMs, request.valueBytes, slabClass);
 }
 
 /** Stages an item for the current key and copies the request's value into it. */
@@ -156,13 +166,13 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
 /** The cursor is on the string that the key holds. */
 function storeOver(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
   const { keyspace, counters } = context;
-  const isSame = request.compareCas === keyspace.version;
+  const isSame = request.compareCas === context.version;
   switch (request.mode) {
     case StoreMode.ADD:
       keyspace.access();
       return StoreResult.NOT_STORED;
     case StoreMode.CAS:
-      if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < keyspace.version) {
+      if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < context.version) {
         counters[Counter.casHits]++;
         return storeStale(context, request);
       }

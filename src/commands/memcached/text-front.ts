@@ -7,7 +7,7 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
-import { Closing, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../../protocol/driver.js';
+import { Closing, MAX_REPLY_BYTES_PER_TURN } from '../../protocol/driver.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { BATCH_REQUESTS, CommandCode, MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/request.js';
 import { MAX_LINE_BYTES, Pending, type Tokenizer } from '../../protocol/memcached/tokenizer.js';
@@ -17,6 +17,7 @@ import { authenticate, MAX_CREDENTIALS_BYTES } from './auth.js';
 import type { LargeValue, MemcachedClient } from './client.js';
 import { DB, type MemcachedContext } from './context.js';
 import { execute, isWrite } from './dispatch.js';
+import { goOnDumping } from './dump.js';
 import { META_SET_FLAGS_START, prepareMetaSet } from './meta-set.js';
 import { NO_MEMORY, type PendingValues } from './pending-values.js';
 import { goOn } from './retrieval.js';
@@ -55,10 +56,11 @@ export class TextFront {
   requests(client: MemcachedClient, input: Bytes, offset: number, end: number): number {
     const { tokenizer, context } = this;
     const { u8 } = input;
+    if (client.isWatching) return end;
     this.repliesStart = this.output.written;
     context.isHashKnown = false;
     let position = offset;
-    let budget = MAX_REQUESTS_PER_TURN;
+    let budget = this.environment.settings.memcachedRequestsPerTurn;
     if (client.large !== null) {
       position = this.finishValue(client, input, position, end);
       if (client.large !== null || client.closing !== Closing.NO || client.suspended) return position;
@@ -70,8 +72,15 @@ export class TextFront {
       if (client.retrieval.leftBytes > 0) return this.yieldAt(client, position);
       client.retrieval = null;
     }
+    if (client.dump !== null) {
+      if (!goOnDumping(context, client.dump)) return this.yieldAt(client, position);
+      client.dump = null;
+      // The end of the command's line waited for this.
+      position++;
+    }
     while (position < end) {
-      const count = tokenizer.parse(u8, position, end, client.scannedBytes);
+      if (budget <= 0) return this.yieldAt(client, position);
+      const count = tokenizer.parse(u8, position, end, client.scannedBytes, Math.min(budget, BATCH_REQUESTS));
       client.scannedBytes = 0;
       if (count > 0) {
         const stopped = this.batch(client, input, position, count);
@@ -86,6 +95,7 @@ export class TextFront {
         case Pending.LINE_TOO_LONG:
           context.reply.line(Replies.LINE_TOO_LONG);
           this.counters[Counter.protocolErrors]++;
+          client.isFaulty = true;
           client.closing = Closing.AFTER_REPLY;
           return end;
         case Pending.VALUE:
@@ -93,7 +103,6 @@ export class TextFront {
           context.input = input;
           return this.beginValue(client, position, end);
       }
-      if (budget <= 0 && position < end) return this.yieldAt(client, position);
     }
     return position;
   }
@@ -116,6 +125,7 @@ export class TextFront {
       context.record = record;
       context.isHashKnown = looksAhead && this.hashKnown[i] === 1;
       context.knownHash = this.hashes[i];
+      context.hasAnswered = this.output.written !== this.repliesStart;
       this.count(client, command);
       if (client.isAuthenticated) execute(context);
       else authenticate(context);
@@ -123,7 +133,9 @@ export class TextFront {
       if (command === CommandCode.FLUSH_ALL) this.hashKnown.fill(0);
       const next = records[record + Request.next];
       if (client.closing !== Closing.NO || client.suspended) return next;
+      if (client.isWatching) return next;
       if (client.retrieval !== null) return this.yieldAt(client, next);
+      if (client.dump !== null) return this.yieldAt(client, next - 1);
       if (this.output.written - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
     }
     context.isHashKnown = false;
@@ -171,6 +183,7 @@ export class TextFront {
   /** The context is on the record of a storage command whose line starts at `start`. Returns the offset consumed. */
   private beginValue(client: MemcachedClient, start: number, end: number): number {
     const { context, pending } = this;
+    client.awaitsValue = true;
     const valueOffset = context.word(Request.valueOffset);
     const valueBytes = context.word(Request.valueLength);
     if (!client.isAuthenticated) {

@@ -42,7 +42,7 @@ export class Writer {
     this.output.reserve(MAX_META_LINE_BYTES);
   }
 
-  /** VALUE key flags bytes [cas]; cas 0 = none. */
+  /** VALUE key flags bytes [cas]; a negative cas = none. */
   valueHeader(key: Bytes, keyOffset: number, keyLength: number, flags: number, valueBytes: number, cas: number): void {
     let at = this.output.reserve(MAX_HEADER_BYTES);
     const u8 = this.output.u8;
@@ -53,7 +53,7 @@ export class Writer {
     else at = writeDecimal(u8, at, flags);
     u8[at++] = SPACE;
     at = writeDecimal(u8, at, valueBytes);
-    if (cas > 0) {
+    if (cas >= 0) {
       u8[at++] = SPACE;
       at = writeDecimal(u8, at, cas);
     }

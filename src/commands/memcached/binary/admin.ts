@@ -8,6 +8,7 @@ import { answerStats } from '../stats.js';
 import { VERSION } from '../version.js';
 
 export function flushAll(context: MemcachedContext): void {
+  if (!context.settings.memcachedFlush) return context.reply.binary.error(Status.AUTH_ERROR);
   const { u8 } = context.input;
   const start = context.binaryWord(BinaryRecord.start);
   flush(context, u8[start + BinaryHeader.EXTRAS_LENGTH] === 0 ? 0 : readUint32(u8, start + BinaryHeader.BYTES));
@@ -45,5 +46,14 @@ export function stat(context: MemcachedContext): void {
     binary.stat(name, String(value));
   };
   const end = (): void => send('', '');
-  answerStats(context, words, { stat: send, end, done: end, refuse: () => binary.error(Status.NOT_FOUND) });
+  answerStats(context, words, {
+    stat: send,
+    end,
+    text: (name, lines) => {
+      send(name, lines);
+      end();
+    },
+    done: end,
+    refuse: () => binary.error(Status.NOT_FOUND),
+  });
 }

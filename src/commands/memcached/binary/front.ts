@@ -6,7 +6,7 @@
  */
 import type { Bytes } from '../../../layout/bytes.js';
 import { Counter } from '../../../layout/counters.js';
-import { Closing, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../../../protocol/driver.js';
+import { Closing, MAX_REPLY_BYTES_PER_TURN } from '../../../protocol/driver.js';
 import { type BinaryParser, BinaryPending, BinaryRecord, bodyBytes } from '../../../protocol/memcached/binary.js';
 import { BinaryHeader, Opcode, Status } from '../../../protocol/memcached/binary-codes.js';
 import { BATCH_REQUESTS, MAX_KEY_BYTES } from '../../../protocol/memcached/request.js';
@@ -47,9 +47,10 @@ export class BinaryFront {
     const { parser, context } = this;
     this.repliesStart = this.output.written;
     let position = offset;
-    let budget = MAX_REQUESTS_PER_TURN;
+    let budget = this.environment.settings.memcachedRequestsPerTurn;
     while (position < end) {
-      const count = parser.parse(input.u8, position, end, BATCH_REQUESTS);
+      if (budget <= 0) return this.yieldAt(client, position);
+      const count = parser.parse(input.u8, position, end, Math.min(budget, BATCH_REQUESTS));
       if (count > 0) {
         const stopped = this.batch(client, input, position, count);
         if (stopped >= 0) return stopped;
@@ -61,6 +62,7 @@ export class BinaryFront {
           return position;
         case BinaryPending.BAD_MAGIC:
           this.counters[Counter.protocolErrors]++;
+          client.isFaulty = true;
           client.closing = Closing.AFTER_REPLY;
           return end;
         case BinaryPending.VALUE:
@@ -68,7 +70,6 @@ export class BinaryFront {
           context.input = input;
           return this.beginValue(client, position, end);
       }
-      if (budget <= 0 && position < end) return this.yieldAt(client, position);
     }
     return position;
   }
@@ -138,6 +139,7 @@ export class BinaryFront {
   /** The context is on the record of a request that starts at `start` and whose value is not there whole. Returns the offset consumed. */
   private beginValue(client: MemcachedClient, start: number, end: number): number {
     const { context, pending } = this;
+    client.awaitsValue = true;
     const opcode = context.binaryWord(BinaryRecord.opcode);
     const valueOffset = context.binaryWord(BinaryRecord.valueOffset);
     // As announced: the record's number stops at what can be served.

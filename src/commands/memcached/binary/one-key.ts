@@ -27,7 +27,7 @@ export function deleteKey(context: MemcachedContext): void {
 }
 
 export function arithmetic(context: MemcachedContext): void {
-  const { keyspace, delta, number } = context;
+  const { delta, number } = context;
   const { u8 } = context.input;
   const { binary } = context.reply;
   const start = context.binaryWord(BinaryRecord.start);
@@ -42,7 +42,7 @@ export function arithmetic(context: MemcachedContext): void {
     number.readBinary(u8, start + INITIAL_AT);
     result = createNumber(context, h, context.expiryMs(expiry)) ? DeltaResult.DONE : DeltaResult.NO_MEMORY;
   }
-  const version = result === DeltaResult.DONE ? keyspace.version : 0;
+  const version = result === DeltaResult.DONE ? context.version : 0;
   context.unlock(h);
   switch (result) {
     case DeltaResult.DONE:

@@ -26,7 +26,7 @@ export function touch(context: MemcachedContext): void {
 }
 
 function retrieve(context: MemcachedContext, withKey: boolean, isTouching: boolean, withValue: boolean): void {
-  const { keyspace, counters, key, keyOffset, keyLength } = context;
+  const { keyspace, key, keyOffset, keyLength } = context;
   const { binary } = context.reply;
   // Room for the head is made before the lock: a full buffer is a system call.
   binary.reserveHead();
@@ -34,14 +34,14 @@ function retrieve(context: MemcachedContext, withKey: boolean, isTouching: boole
   context.lock(h);
   if (findString(context, h) !== Lookup.HIT) {
     context.unlock(h);
-    countRetrieval(counters, isTouching, false);
+    countRetrieval(context, isTouching, false);
     if (context.isQuiet) return;
     if (withKey) binary.missOf(key, keyOffset, keyLength);
     else binary.error(Status.NOT_FOUND);
     return;
   }
   const valueBytes = withValue ? keyspace.valueLength : 0;
-  binary.hit(keyspace.clientFlags, key, keyOffset, withKey ? keyLength : 0, valueBytes, keyspace.version);
+  binary.hit(keyspace.clientFlags, key, keyOffset, withKey ? keyLength : 0, valueBytes, context.version);
   keyspace.access();
   if (withValue) writeValue(context);
   if (isTouching) {
@@ -49,5 +49,5 @@ function retrieve(context: MemcachedContext, withKey: boolean, isTouching: boole
     keyspace.setExpiry(context.expiryMs(readUint32(context.input.u8, extras)));
   }
   context.unlock(h);
-  countRetrieval(counters, isTouching, true);
+  countRetrieval(context, isTouching, true);
 }
