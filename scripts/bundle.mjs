@@ -11,7 +11,7 @@ import { ROOT } from './prepare.mjs';
 
 const DIST = join(ROOT, 'dist');
 /** Public entries: name in the package -> module. */
-const LIBRARY = { index: 'embed/index', testing: 'testing/index' };
+const LIBRARY = { index: 'embed/index', testing: 'testing/index', keyv: 'keyv/index' };
 /** Entries that the program itself starts; a worker is named as in server/worker-thread.ts. */
 const PROGRAM = { main: 'cli/main', worker: 'server/worker', child: 'testing/child' };
 

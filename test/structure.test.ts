@@ -17,6 +17,7 @@ const LINES_MAX = 500;
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   cli: ['config', 'server', 'embed', 'store', 'memory', 'layout', 'native'],
   server: ['config', 'protocol', 'commands', 'store', 'memory', 'layout', 'native'],
+  keyv: ['embed'],
   testing: ['server', 'config', 'native'],
   embed: ['store', 'memory', 'layout', 'native', 'config'],
   // Handlers write replies through protocol's writers; the protocol knows of commands the declarations only (types).

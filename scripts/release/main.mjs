@@ -3,7 +3,8 @@
  *
  *     npm run release                                    all of it
  *     npm run release -- --check                         builds everything twice, elsewhere, and compares the bytes
- *     npm run release -- --targets linux-x64-glibc       a tarball for these alone (the tests do so)
+ *     npm run release -- --targets linux-x64-glibc       a tarball for these alone
+ *     npm run release -- --as-built                      packs dist/ as it is (so do the tests, with --targets and --out)
  *     npm run release -- --addons-only                   what `npm pack` needs first (its prepack)
  *
  * Needs Debian with gcc, and gcc-aarch64-linux-gnu for arm64; musl comes by apt-get without being installed.
@@ -22,6 +23,7 @@ const OPTIONS = {
   targets: { type: 'string' },
   out: { type: 'string', default: join(ROOT, 'build/release') },
   check: { type: 'boolean', default: false },
+  'as-built': { type: 'boolean', default: false },
   'addons-only': { type: 'boolean', default: false },
 };
 const CACHE = join(ROOT, '.cache/release');
@@ -81,7 +83,7 @@ function main() {
   const { values } = parseArgs({ options: OPTIONS });
   const targets = values.targets === undefined ? TARGETS : values.targets.split(',').map(targetNamed);
   checkCompilers(targets);
-  runStep('Building the program', 'npm', ['run', '--silent', 'build:ts']);
+  if (!values['as-built']) runStep('Building the program', 'npm', ['run', '--silent', 'build:ts']);
   buildAddons(targets);
   if (values.check) checkAddons(targets);
   if (values['addons-only']) return;
@@ -89,7 +91,7 @@ function main() {
   const tarball = pack(values.out);
   console.log(`${hashOf(tarball)}  ${tarball}  ${readFileSync(tarball).length} bytes`);
   if (!values.check) return;
-  runStep('Building the program again', 'npm', ['run', '--silent', 'build:ts']);
+  if (!values['as-built']) runStep('Building the program again', 'npm', ['run', '--silent', 'build:ts']);
   const again = pack(`${values.out}.again`);
   const isSame = hashOf(again) === hashOf(tarball);
   rmSync(`${values.out}.again`, { recursive: true });

@@ -10,6 +10,7 @@ export function generalHelp(): string {
 Usage:
   entresol serve [options]     start the server
   entresol serve --help        all options, with examples
+  entresol memcached [options] start it as memcached would, with memcached's own options (-p 11211 -m 64 ...)
   entresol --version
 
 Try:

@@ -5,9 +5,15 @@ import { programVersion } from '../config/index.js';
 import { suggestion } from '../config/nearest.js';
 import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { generalHelp, serveHelp } from './help.js';
+import { memcached } from './memcached.js';
+import { memcachedHelp } from './memcached-help.js';
 import { serve } from './serve.js';
 
-const COMMANDS = ['serve', 'help'];
+const HELP_TEXTS: Readonly<Record<string, (() => string) | undefined>> = {
+  serve: serveHelp,
+  memcached: memcachedHelp,
+};
+const COMMANDS = ['serve', 'memcached', 'help'];
 
 /** Runs one command line (without node and script); resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -26,10 +32,11 @@ async function runCommand(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (command === undefined || command === '--help' || command === '-h' || command === 'help') {
-    console.log(rest[0] === 'serve' ? serveHelp() : generalHelp());
+    console.log(HELP_TEXTS[rest[0]]?.() ?? generalHelp());
     return command === undefined ? EXIT_USAGE : 0;
   }
   if (command === 'serve') return serve(rest);
+  if (command === 'memcached') return memcached(rest);
   const hint = command.startsWith('-')
     ? ` Options of the server follow the command: entresol serve ${command}.`
     : suggestion(command, COMMANDS);

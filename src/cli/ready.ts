@@ -8,6 +8,7 @@ export interface Addresses {
   /** Path of the unix socket. */
   readonly unix?: string;
   readonly udp?: string;
+  readonly memcachedUnix?: string;
 }
 
 function split(address: string): { host: string; port: string } {
@@ -33,6 +34,7 @@ export function readyLines(version: string, settings: Settings, addresses: Addre
   if (addresses.redis !== undefined) lines.push(`  Redis      ${addresses.redis}`);
   if (addresses.unix !== undefined) lines.push(`  Redis      ${addresses.unix} (unix socket)`);
   if (addresses.memcached !== undefined) lines.push(`  memcached  ${addresses.memcached}`);
+  if (addresses.memcachedUnix !== undefined) lines.push(`  memcached  ${addresses.memcachedUnix} (unix socket)`);
   if (addresses.udp !== undefined) lines.push(`  memcached  ${addresses.udp} (UDP)`);
   lines.push(`  DRAM       ${approximateSize(settings.dram)}, ${dramPath}`);
   if (settings.capacity !== 0) {

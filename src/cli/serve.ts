@@ -4,7 +4,8 @@
  * Invariant: the ready lines appear only after startServer has resolved, which it does when every listener answers; the
  * process ends with 0 after a clean stop.
  */
-import { ConfigError, type Loaded, loadSettings, programVersion } from '../config/index.js';
+import { ConfigError, type Loaded, loadSettings, programVersion, type Settings } from '../config/index.js';
+import type { RunningServer } from '../server/main.js';
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from './exit.js';
 import { serveHelp } from './help.js';
 import { readyLines } from './ready.js';
@@ -27,12 +28,20 @@ export async function serve(args: readonly string[]): Promise<number> {
   return runServer(loaded);
 }
 
+type OnReady = (server: RunningServer, settings: Settings) => void | Promise<void>;
+
+/** Prints what listens and where the data is. */
+export function announce(server: RunningServer, settings: Settings): void {
+  console.log(readyLines(programVersion(), settings, server.addresses, server.dramPath));
+}
+
 /** A reader of our output that went away (a closed terminal, `| head`) is no reason to stop serving. */
 function onOutputError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 }
 
-async function runServer({ settings, configPath }: Loaded): Promise<number> {
+/** Runs until a signal or a SHUTDOWN; `onReady` is told of the running server. Resolves to the exit code. */
+export async function runServer({ settings, configPath }: Loaded, onReady: OnReady = announce): Promise<number> {
   // A signal during start-up counts too: stop as soon as there is something to stop.
   let stop: (() => void) | undefined;
   let isStopping = false;
@@ -48,6 +57,8 @@ async function runServer({ settings, configPath }: Loaded): Promise<number> {
   process.stderr.on('error', onOutputError);
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  // memcached's signal for a graceful stop; here every stop is one.
+  process.on('SIGUSR1', onSignal);
 
   try {
     // Loaded here: --help and wrong options must not need the native addon.
@@ -57,7 +68,7 @@ async function runServer({ settings, configPath }: Loaded): Promise<number> {
       stop = () => server.close().then(resolve, reject);
     });
     if (isStopping) stop?.();
-    else console.log(readyLines(programVersion(), settings, server.addresses, server.dramPath));
+    else await onReady(server, settings);
     await Promise.race([server.done, stopped]);
     if (isStopping) await stopped;
     return 0;
@@ -69,5 +80,6 @@ async function runServer({ settings, configPath }: Loaded): Promise<number> {
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
+    process.off('SIGUSR1', onSignal);
   }
 }

@@ -38,6 +38,8 @@ export interface ClientRow {
   readonly lastCommand: string;
   readonly libraryName: string;
   readonly libraryVersion: string;
+  /** memcached's name for what the connection does. */
+  readonly state?: string;
 }
 
 /** Which clients: every field given must match. */
@@ -76,6 +78,21 @@ export interface LatencyEvent {
   readonly maxMilliseconds: number;
 }
 
+/** What `stats detail dump` shows of one key prefix. */
+export interface PrefixCounts {
+  readonly prefix: string;
+  gets: number;
+  hits: number;
+  sets: number;
+  deletes: number;
+}
+
+/** A line for clients that watch; `kind` is one of commands/memcached/watch.ts. */
+export interface WatchLine {
+  readonly kind: number;
+  readonly text: string;
+}
+
 /** Questions that every worker answers about itself: topic -> [question, answer of one worker]. */
 export interface WorkerTopics {
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
@@ -90,6 +107,9 @@ export interface WorkerTopics {
   accessLogGet: [question: null, answer: readonly AccessEntry[]];
   accessLogReset: [question: null, answer: true];
   latencyGet: [question: { readonly event: string }, answer: readonly LatencyEvent[]];
+  /** Gets, hits, sets and deletes by key prefix. */
+  memcachedPrefixes: [question: null, answer: readonly PrefixCounts[]];
+  memcachedPrefixesReset: [question: null, answer: true];
   /** Empty list: all. Answer: how many events were reset. */
   latencyReset: [question: { readonly events: readonly string[] }, answer: number];
 }
@@ -141,6 +161,21 @@ export interface Control {
     question: MainTopics[T][0],
     answer: (answer: MainTopics[T][1]) => void,
   ): void;
+
+  /** Takes over a topic that the server itself knows nothing of. */
+  provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void;
+
+  // ---- memcached's watch
+  /** Gives a line to the watching clients of all workers, at the end of the turn. */
+  publishLine(line: WatchLine): void;
+  /** What to do with the lines of all workers. */
+  onLines(listener: (lines: readonly WatchLine[]) => void): void;
+  /** Runs `write` with the output on that client; not for a client that is gone. */
+  writeTo(asker: Asker, write: () => void): void;
+  /** Bytes written to the client that its socket has not taken. */
+  unsentBytes(asker: Asker): number;
+  /** The client's descriptor, as `stats conns` numbers connections. */
+  descriptorOf(asker: Asker): number;
 
   /**
    * CLIENT PAUSE ... WRITE is in force: writing commands must wait. The driver stops before such a command, calls

@@ -34,6 +34,8 @@ export interface LoadOptions {
   readonly args?: readonly string[];
   readonly env?: Environment;
   readonly machine?: Machine;
+  /** Do not refuse settings with which nothing listens. */
+  readonly mayListenNowhere?: boolean;
 }
 
 const NO_TOML: TomlTexts = { texts: [], problems: [] };
@@ -68,7 +70,7 @@ export function loadSettings(options: LoadOptions = {}): Loaded {
   apply(flags.texts, 'flag');
   if (problems.length > 0) throw new ConfigError(problems);
 
-  const resolution = resolveSettings(settings, origins, options.machine ?? readMachine());
+  const resolution = resolveSettings(settings, origins, options.machine ?? readMachine(), options.mayListenNowhere);
   if (resolution.problems.length > 0) throw new ConfigError(resolution.problems);
   return { settings, origins, configPath, warnings: [...environment.warnings, ...resolution.warnings] };
 }

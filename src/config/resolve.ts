@@ -34,7 +34,12 @@ export function processBytes(workerCount: number): number {
 }
 
 /** Changes `settings` in place: workers, dram, maxclients where they were left to the program; capacity and tier agree. */
-export function resolveSettings(settings: Settings, origins: Origins, machine: Machine): Resolution {
+export function resolveSettings(
+  settings: Settings,
+  origins: Origins,
+  machine: Machine,
+  mayListenNowhere = false,
+): Resolution {
   const problems: string[] = [];
   const warnings: string[] = [];
   const isGiven = (key: SettingKey): boolean => origins[key] !== 'default';
@@ -43,7 +48,7 @@ export function resolveSettings(settings: Settings, origins: Origins, machine: M
 
   resolveTier(settings, isGiven, problems);
   resolveMemory(settings, isGiven, machine, problems);
-  checkListening(settings, problems);
+  checkListening(settings, problems, mayListenNowhere);
 
   if (settings.durability !== 'volatile') {
     problems.push(
@@ -115,10 +120,15 @@ function resolveMemory(
   }
 }
 
-function checkListening(settings: Settings, problems: string[]): void {
+function checkListening(settings: Settings, problems: string[], mayListenNowhere: boolean): void {
   const tcpPorts: SettingKey[] = ['port', 'memcachedPort'];
   const isTcpOff = tcpPorts.every((key) => settings[key] === 0);
-  if (isTcpOff && settings.memcachedUdpPort === 0 && settings.unix === '') {
+  if (
+    !mayListenNowhere &&
+    isTcpOff &&
+    settings.memcachedUdpPort === 0 &&
+    settings.unix + settings.memcachedUnix === ''
+  ) {
     problems.push(
       `nothing to listen on: set ${tcpPorts.map((key) => `--${settingName(key)}`).join(', ')} or --unix PATH.`,
     );
@@ -126,7 +136,10 @@ function checkListening(settings: Settings, problems: string[]): void {
   if (settings.port !== 0 && settings.port === settings.memcachedPort) {
     problems.push(`--memcached-port ${settings.memcachedPort}: the same as --port; each protocol needs its own.`);
   }
-  if (settings.memcachedUdpPort !== 0 && settings.requirepass !== '') {
+  if (settings.unix !== '' && settings.unix === settings.memcachedUnix) {
+    problems.push(`--memcached-unix ${settings.memcachedUnix}: the same as --unix; each protocol needs its own.`);
+  }
+  if (settings.memcachedUdpPort !== 0 && (settings.requirepass !== '' || settings.memcachedAuthFile !== '')) {
     problems.push(
       `--memcached-udp-port ${settings.memcachedUdpPort}: a datagram cannot authenticate, so with a password nothing would be served. Leave out one of them.`,
     );

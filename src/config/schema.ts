@@ -10,7 +10,6 @@ import {
   countOrAuto,
   fileMode,
   integer,
-  type Kind,
   oneOf,
   percentiles,
   powerOfTwo,
@@ -20,14 +19,17 @@ import {
   userLines,
   yesNo,
 } from './kinds.js';
+import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
+import { declare, type Setting } from './setting.js';
+
+export type { MemcachedProtocol } from './schema-memcached.js';
+export type { Group, Setting } from './setting.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
 const TIB = 1024 * GIB;
 
-/** The longest path a unix socket address holds on Linux. */
-const UNIX_PATH_BYTES_MAX = 107;
 /** What the layout of a pool allows. */
 const SHARD_COUNT_MIN = 32;
 const SHARD_COUNT_MAX = 4096;
@@ -50,11 +52,9 @@ export type MaxmemoryPolicy =
   | 'volatile-ttl';
 
 /** The resolved values. Sizes are bytes. Plain data: it crosses to worker threads by structured clone. */
-export interface Settings {
+export interface Settings extends MemcachedSettings {
   bind: readonly string[];
   port: number;
-  memcachedPort: number;
-  memcachedUdpPort: number;
   unix: string;
   unixMode: number;
   tcpBacklog: number;
@@ -80,8 +80,6 @@ export interface Settings {
   clientOutputBufferHard: number;
   clientQueryBufferLimit: number;
   protoMaxBulkLen: number;
-  itemSizeMax: number;
-  enableShutdown: boolean;
 
   user: readonly string[];
   aclfile: string;
@@ -102,34 +100,7 @@ export interface Settings {
 }
 
 export type SettingKey = keyof Settings;
-export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Users' | 'Observation and tuning';
-
-export interface Setting<T> {
-  readonly group: Group;
-  readonly kind: Kind<T>;
-  readonly default: T;
-  /** One sentence or two for --help and the documentation. */
-  readonly doc: string;
-  /** True when CONFIG SET may change it while the server runs. */
-  readonly live: boolean;
-  /** The names under which CONFIG GET/SET know it; without any, its flag name. */
-  readonly redisNames: readonly string[];
-  /** CONFIG GET and SET do not know it. */
-  readonly isHidden: boolean;
-}
-
 type Schema = { readonly [K in SettingKey]: Setting<Settings[K]> };
-
-function declare<T>(
-  group: Group,
-  kind: Kind<T>,
-  value: T,
-  doc: string,
-  options: { live?: boolean; redis?: readonly string[]; isHidden?: boolean } = {},
-): Setting<T> {
-  const { live = false, redis = [], isHidden = false } = options;
-  return { group, kind, default: value, doc, live, redisNames: redis, isHidden };
-}
 
 const LIVE = { live: true };
 
@@ -138,18 +109,6 @@ export const schema: Schema = {
   port: declare('Listening', integer(0, 65_535, 'PORT'), 6379, 'Port of the Redis protocol; 0 = off.', {
     redis: ['port'],
   }),
-  memcachedPort: declare(
-    'Listening',
-    integer(0, 65_535, 'PORT'),
-    11_211,
-    'TCP port of the memcached text and meta protocol; 0 = off.',
-  ),
-  memcachedUdpPort: declare(
-    'Listening',
-    integer(0, 65_535, 'PORT'),
-    0,
-    'UDP port of the memcached protocol; 0 = off. UDP answers can be abused to flood others: keep it on trusted networks.',
-  ),
   unix: declare('Listening', text('PATH', UNIX_PATH_BYTES_MAX), '', 'Unix socket of the Redis protocol; empty = off.', {
     redis: ['unixsocket'],
   }),
@@ -275,19 +234,6 @@ export const schema: Schema = {
     'Largest argument of a Redis command, and so the largest value.',
     { live: true, redis: ['proto-max-bulk-len'] },
   ),
-  itemSizeMax: declare(
-    'Clients and limits',
-    size(KIB, 512 * MIB),
-    MIB,
-    'Largest item that memcached commands may store.',
-    LIVE,
-  ),
-  enableShutdown: declare(
-    'Clients and limits',
-    yesNo(),
-    false,
-    'Let clients stop the server with the memcached command shutdown.',
-  ),
 
   user: declare(
     'Users',
@@ -383,6 +329,8 @@ export const schema: Schema = {
     'How much to print.',
     { live: true, redis: ['loglevel'] },
   ),
+
+  ...memcachedSchema,
 };
 
 export const settingKeys = Object.keys(schema) as readonly SettingKey[];

@@ -121,6 +121,19 @@ describe('Cache', () => {
     expect(cache.size).toBe(0);
   });
 
+  it('lists the keys of a view', () => {
+    const a = cache.namespace('a');
+    for (let i = 0; i < 500; i++) a.set(`user:${i}`, 'v');
+    a.set('other', 'v');
+    cache.set('user:of the root', 'v');
+    a.set('gone', 'v', { ttl: 1 });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    expect([...a.keys()].sort()).toEqual([...Array.from({ length: 500 }, (_, i) => `user:${i}`), 'other'].sort());
+    expect([...cache.keys('user:')]).toEqual(['user:of the root']);
+    for (const key of a.keys('user:')) a.delete(key);
+    expect([...a.keys()]).toEqual(['other']);
+  });
+
   it('refuses what it cannot store, and goes on', () => {
     expect(codeOf(() => cache.set('k'.repeat(65_536), 'v'))).toBe('ERR_ENTRESOL_KEY');
     expect(codeOf(() => cache.set('k', 'v', { ttl: 0 }))).toBe('ERR_ENTRESOL_OPTION');

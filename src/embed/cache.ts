@@ -10,7 +10,7 @@ import { copyBytes } from '../native/copy.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { StoreStats } from '../store/statistics.js';
 import { CacheError } from './errors.js';
-import type { Computations, ComputeOptions } from './get-or-compute.js';
+import { type Computations, type ComputeOptions, LEASE_PREFIX } from './get-or-compute.js';
 import { decodeText, Scratch } from './text.js';
 
 export type Key = string | Uint8Array;
@@ -204,6 +204,30 @@ export class Cache {
   getOrCompute(key: string, compute: () => Value | Promise<Value>, options?: ComputeOptions): Promise<string> {
     this.#checkOpen();
     return this.#seat.computations.getOrCompute(this, this.#prefix, key, compute, options);
+  }
+
+  /**
+   * The keys of this view that begin with `prefix`, in no order, without the view's own prefix. A key that is there from beginning to
+   * end comes at least once, whatever else changes meanwhile; deleting on the way is fine.
+   */
+  *keys(prefix = ''): Generator<string, void> {
+    const keyspace = this.#keyspace;
+    const wanted = this.#prefix + prefix;
+    let found: string[] = [];
+    const visit = (at: Keyspace): void => {
+      const key = decodeText(at.keyBytes, at.keyOffset, at.keyLength);
+      if (key.startsWith(wanted) && !key.startsWith(LEASE_PREFIX)) found.push(key.slice(this.#prefix.length));
+    };
+    let cursor = 0;
+    do {
+      this.#checkOpen();
+      keyspace.setClock(Date.now());
+      keyspace.enterBatch();
+      cursor = keyspace.scan(0, cursor, visit);
+      keyspace.leaveBatch();
+      yield* found;
+      found = [];
+    } while (cursor !== 0);
   }
 
   /** Counters and sizes of the whole store, all participants together. */

@@ -22,7 +22,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 20;
 /** NUL first: no client's key begins so by accident. */
-const LEASE_PREFIX = '\0entresol-lease:';
+export const LEASE_PREFIX = '\0entresol-lease:';
 
 export class Computations {
   readonly #memory: Memory;

@@ -65,11 +65,19 @@ export const enum Counter {
   datagrams = 45,
   /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
   errorsByCode = 48,
+  /** Lines for watching clients: written by this worker, sent to clients, skipped because a client reads too slowly. */
+  logWritten = 64,
+  logSent = 65,
+  logSkipped = 66,
+  /** Lines that were not even given to the control plane: too many at once. */
+  logDropped = 67,
+  /** This worker's part of SharedWord.watchers and the words behind it (gauges). */
+  watchers = 68,
   /** Requests refused for their user's rights. */
-  deniedCommands = 64,
-  deniedKeys = 65,
-  deniedChannels = 66,
-  COUNT = 96,
+  deniedCommands = 69,
+  deniedKeys = 70,
+  deniedChannels = 71,
+  COUNT = 80,
 }
 
 /** Words of one command's statistics in a row. */
@@ -91,10 +99,25 @@ export const enum SharedWord {
   clientId = 1,
   /** Last slow-log entry id given out. */
   slowLogId = 2,
+  /** memcached: clients that watch, and how many of them watch what. */
+  watchers = 3,
+  watchEvictions = 4,
+  watchFetchers = 5,
+  watchMutations = 6,
+  watchConnections = 7,
+  /** Lines given to watchers so far (memcached's gid). */
+  logLines = 8,
+  /** memcached: counting by key prefix is on; lru_crawler commands are answered. */
+  prefixCounting = 9,
+  lruCrawler = 10,
+  lruCrawlerStarts = 11,
   /** Entries of ACL LOG made so far, all workers. */
-  accessLogId = 3,
+  accessLogId = 12,
   COUNT = 16,
 }
+
+/** SharedWord.watchers to watchConnections. */
+export const WATCH_GAUGES = 5;
 
 /** Commands that can be counted one by one: more than Redis and its modules name. */
 export const COMMANDS_MAX = 512;
@@ -204,5 +227,6 @@ export function createCounterBaseline(): SharedArrayBuffer {
 }
 
 function isGauge(counter: Counter): boolean {
+  if (counter >= Counter.watchers && counter < Counter.watchers + WATCH_GAUGES) return true;
   return counter === Counter.connections || counter === Counter.heldBytes || counter === Counter.suspendedClients;
 }

@@ -71,6 +71,7 @@ export interface Driver<C extends DriverClient = DriverClient> {
     | 'commands'
     | 'libraryName'
     | 'libraryVersion'
+    | 'state'
   >;
   /** Fields of a filter that only the protocol knows (type, user, name). */
   matches(client: C, filter: ClientFilter): boolean;

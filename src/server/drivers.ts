@@ -46,5 +46,6 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
   const memcached = new MemcachedDriver(environment, output);
   drivers[ListenerKind.MEMCACHED] = memcached;
   drivers[ListenerKind.MEMCACHED_UDP] = memcached;
+  drivers[ListenerKind.MEMCACHED_UNIX] = memcached;
   return drivers;
 }

@@ -118,6 +118,7 @@ export class Loop implements ControlHost {
     values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
     this.#bytesOutSeen = output.totalBytes;
 
+    this.control.flushLines();
     if (this.control.isPaused) this.control.checkPause(this.nowMs);
     if (monotonicMs >= this.#nextGaugesAtMs) this.#gauges(monotonicMs);
     if (this.#closing.length > 0) this.#closeAfterReplies();
@@ -345,6 +346,21 @@ export class Loop implements ControlHost {
     }
     this.#afterDriver(client, conn);
     if (!client.suspended && client.closing === Closing.NO) this.pump.pauseReading(conn, false);
+  }
+
+  writeTo(conn: number, clientId: number, write: () => void): void {
+    if (this.connections.withId(conn, clientId) === null) return;
+    this.#output.begin(conn);
+    write();
+    this.#output.end();
+  }
+
+  unsentBytes(conn: number): number {
+    return this.pump.outputQueued(conn);
+  }
+
+  descriptorOf(conn: number): number {
+    return this.pump.fd(conn);
   }
 
   closeClient(conn: number, afterReply: boolean): void {

@@ -6,7 +6,7 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
-import type { MainTopics, WorkerTopics } from '../commands/control.js';
+import type { MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { LogLevel, Settings } from '../config/index.js';
 
 /** Kinds of listeners: the pump reports the kind with each connection. */
@@ -15,6 +15,7 @@ export const enum ListenerKind {
   MEMCACHED = 1,
   REDIS_UNIX = 2,
   MEMCACHED_UDP = 3,
+  MEMCACHED_UNIX = 4,
 }
 
 /** What a worker's end of the control plane starts with. */
@@ -35,6 +36,7 @@ export type ToWorker =
   | { readonly type: 'reply'; readonly askId: number; readonly reply: unknown }
   | { readonly type: 'settings'; readonly askId: number; readonly changes: Partial<Settings> }
   | { readonly type: 'users'; readonly askId: number; readonly change: UserChange }
+  | { readonly type: 'lines'; readonly from: number; readonly lines: readonly WatchLine[] }
   | { readonly type: 'stop'; readonly graceMs: number };
 
 /** An error as plain data, with what the command line shows of it. */
@@ -53,6 +55,7 @@ export type ToMain =
   | { readonly type: 'failed'; readonly error: ErrorReport }
   | { readonly type: 'log'; readonly level: Level; readonly message: string }
   | { readonly type: 'answer'; readonly askId: number; readonly answer: unknown }
+  | { readonly type: 'lines'; readonly lines: readonly WatchLine[] }
   | {
       readonly type: 'askWorkers';
       readonly askId: number;

@@ -8,7 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
 import { configSet, rewriteConfigFile, type Settings } from '../config/index.js';
-import { Counter, CounterRow, createCounterBaseline, createCounterBlock, SharedWord } from '../layout/counters.js';
+import {
+  Counter,
+  CounterRow,
+  createCounterBaseline,
+  createCounterBlock,
+  SharedWord,
+  WATCH_GAUGES,
+} from '../layout/counters.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
@@ -31,6 +38,7 @@ export interface Addresses {
   /** Path of the unix socket. */
   readonly unix?: string;
   readonly udp?: string;
+  readonly memcachedUnix?: string;
 }
 
 export class Supervisor {
@@ -58,6 +66,9 @@ export class Supervisor {
     this.#configPath = configPath;
     this.#users = users;
     this.counterBlock = createCounterBlock(settings.workers);
+    const { shared } = new CounterRow(this.counterBlock, 0);
+    shared[SharedWord.prefixCounting] = settings.memcachedDetail ? 1 : 0;
+    shared[SharedWord.lruCrawler] = settings.memcachedLruCrawler ? 1 : 0;
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
       this.#rejectDone = reject;
@@ -77,13 +88,14 @@ export class Supervisor {
   }
 
   get addresses(): Addresses {
-    const { bind, port, memcachedPort, memcachedUdpPort, unix } = this.settings;
+    const { bind, port, memcachedPort, memcachedUdpPort, unix, memcachedUnix } = this.settings;
     const host = bind[0].includes(':') ? `[${bind[0]}]` : bind[0];
     return {
       ...(port !== 0 && { redis: `${host}:${port}` }),
       ...(memcachedPort !== 0 && { memcached: `${host}:${memcachedPort}` }),
       ...(memcachedUdpPort !== 0 && { udp: `${host}:${memcachedUdpPort}` }),
       ...(unix !== '' && { unix }),
+      ...(memcachedUnix !== '' && { memcachedUnix }),
     };
   }
 
@@ -149,6 +161,11 @@ export class Supervisor {
   #clearGauges(index: number): void {
     const row = new CounterRow(this.counterBlock, index);
     Atomics.sub(row.shared, SharedWord.connections, row.values[Counter.connections]);
+    // Watchers count in shared words of their own, one gauge for each.
+    for (let kind = 0; kind < WATCH_GAUGES; kind++) {
+      Atomics.sub(row.shared, SharedWord.watchers + kind, row.values[Counter.watchers + kind]);
+      row.values[Counter.watchers + kind] = 0;
+    }
     for (const gauge of [Counter.connections, Counter.heldBytes, Counter.suspendedClients]) row.values[gauge] = 0;
   }
 
@@ -164,6 +181,11 @@ export class Supervisor {
         return;
       case 'askWorkers':
         this.#askAll(message.topic, message.question, (answers) => this.#reply(from, message.askId, answers));
+        return;
+      case 'lines':
+        for (const worker of this.#workers) {
+          if (worker.isReady) worker.post({ type: 'lines', from, lines: message.lines });
+        }
         return;
       case 'askMain':
         this.#answerMain(from, message.askId, message.topic, message.question);

@@ -51,6 +51,10 @@ const answers: Answers = {
     return true;
   },
 
+  // memcached's driver provides its own answers; a worker without it has none.
+  memcachedPrefixes: () => [],
+  memcachedPrefixesReset: () => true,
+
   latencyGet: ({ control }, { event }) => control.latency.get(event),
   latencyReset: ({ control }, { events }) => control.latency.reset(events),
 };
@@ -99,7 +103,7 @@ export function rowOf(context: TopicContext, conn: number): ClientRow {
     address: pump.peerAddress(conn),
     localAddress: pump.localAddress(conn),
     fd: pump.fd(conn),
-    kind: kind === ListenerKind.MEMCACHED ? 'memcached' : 'redis',
+    kind: kind === ListenerKind.MEMCACHED || kind === ListenerKind.MEMCACHED_UNIX ? 'memcached' : 'redis',
     ageSeconds: ageSeconds(context, conn),
     idleSeconds: Math.max(0, Math.floor((nowMs - connections.activeAtMs[conn]) / 1000)),
     outputQueuedBytes: pump.outputQueued(conn),

@@ -9,7 +9,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AccessEvent } from '../commands/acl/access.js';
 import { type UserChange, Users } from '../commands/acl/users.js';
 import { clientLine } from '../commands/client-list.js';
-import type { Asker, ClientRow, Control, MainTopics, WorkerTopics } from '../commands/control.js';
+import type { Asker, ClientRow, Control, MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { CommandTable } from '../commands/table.js';
 import { configSet, type Settings } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
@@ -17,6 +17,10 @@ import { AccessLog } from './access-log.js';
 import { LatencyMonitor } from './latency-monitor.js';
 import type { ControlStart, Level, ToMain, ToWorker } from './messages.js';
 import { SlowLog } from './slow-log.js';
+
+/** Lines for watchers that one turn may bring forth, and turns' lines on their way: what is beyond is dropped, and counted. */
+const LINES_PER_TURN = 4096;
+const LINE_POSTS_IN_FLIGHT = 64;
 
 /** What the control plane needs of the loop. */
 export interface ControlHost {
@@ -27,6 +31,10 @@ export interface ControlHost {
   /** Stops feeding and reading the client. */
   suspend(conn: number): void;
   answerTopic(topic: keyof WorkerTopics, question: unknown): unknown;
+  /** Runs `write` with the output on that client, if it is still there. */
+  writeTo(conn: number, clientId: number, write: () => void): void;
+  unsentBytes(conn: number): number;
+  descriptorOf(conn: number): number;
   settingsChanged(): void;
   /** Closes the clients whose users are no more. */
   usersChanged(): void;
@@ -64,6 +72,11 @@ export class WorkerControl implements Control {
   /** Slot -> client id. */
   readonly #paused = new Map<number, number>();
   #pausedUntilMs = 0;
+  readonly #provided = new Map<keyof WorkerTopics, (question: unknown) => unknown>();
+  #lines: WatchLine[] = [];
+  #lineListener: ((lines: readonly WatchLine[]) => void) | null = null;
+  /** Posts of lines that the main thread has not given back yet. */
+  #linesInFlight = 0;
 
   constructor(start: ControlStart, counters: CounterRow) {
     this.settings = start.settings;
@@ -121,9 +134,13 @@ export class WorkerControl implements Control {
 
   askHere<T extends keyof WorkerTopics>(asker: Asker, topic: T, question: WorkerTopics[T][0]): WorkerTopics[T][1] {
     this.#askingHere = asker.id;
-    const answer = this.#host!.answerTopic(topic, question) as WorkerTopics[T][1];
+    const answer = this.#answer(topic, question) as WorkerTopics[T][1];
     this.#askingHere = 0;
     return answer;
+  }
+
+  #answer(topic: keyof WorkerTopics, question: unknown): unknown {
+    return this.#provided.get(topic)?.(question) ?? this.#host!.answerTopic(topic, question);
   }
 
   setConfigHere(pairs: MainTopics['configSet'][0]): string | null {
@@ -133,6 +150,41 @@ export class WorkerControl implements Control {
     // Nobody waits for this answer: the main thread tells the others, and this worker once more.
     this.post({ type: 'askMain', askId: this.#nextAskId++, topic: 'configSet', question: pairs });
     return null;
+  }
+
+  // ---- topics of others, and lines for watching clients
+
+  provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void {
+    this.#provided.set(topic, answer as (question: unknown) => unknown);
+  }
+
+  publishLine(line: WatchLine): void {
+    if (this.#lines.length < LINES_PER_TURN && this.#linesInFlight < LINE_POSTS_IN_FLIGHT) this.#lines.push(line);
+    else this.#counters.values[Counter.logDropped]++;
+  }
+
+  onLines(listener: (lines: readonly WatchLine[]) => void): void {
+    this.#lineListener = listener;
+  }
+
+  /** At the end of a turn. */
+  flushLines(): void {
+    if (this.#lines.length === 0) return;
+    this.#linesInFlight++;
+    this.post({ type: 'lines', lines: this.#lines });
+    this.#lines = [];
+  }
+
+  writeTo(asker: Asker, write: () => void): void {
+    this.#host!.writeTo(asker.conn, asker.id, write);
+  }
+
+  unsentBytes(asker: Asker): number {
+    return this.#host!.unsentBytes(asker.conn);
+  }
+
+  descriptorOf(asker: Asker): number {
+    return this.#host!.descriptorOf(asker.conn);
   }
 
   /** Slow path: looks at all that wait. */
@@ -165,7 +217,7 @@ export class WorkerControl implements Control {
     const host = this.#host!;
     switch (message.type) {
       case 'ask': {
-        const answer = host.answerTopic(message.topic, message.question);
+        const answer = this.#answer(message.topic, message.question);
         this.post({ type: 'answer', askId: message.askId, answer });
         return;
       }
@@ -186,6 +238,10 @@ export class WorkerControl implements Control {
         this.#users?.applied(message.change);
         host.usersChanged();
         this.post({ type: 'answer', askId: message.askId, answer: true });
+        return;
+      case 'lines':
+        if (message.from === this.workerIndex) this.#linesInFlight--;
+        this.#lineListener?.(message.lines);
         return;
       case 'stop':
         host.stop(message.graceMs);

@@ -31,13 +31,15 @@ const OUTPUT_BYTES = 4 * MIB;
 const EVENTS_MAX = 1024;
 
 function listen(pump: Pump, settings: Settings, listensOnUnix: boolean): void {
-  const { bind, port, memcachedPort, memcachedUdpPort, unix, unixMode, tcpBacklog } = settings;
+  const { bind, port, memcachedPort, memcachedUdpPort, unix, memcachedUnix, unixMode, tcpBacklog } = settings;
   for (const host of bind) {
     if (port !== 0) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
     if (memcachedPort !== 0) pump.listenTcp(host, memcachedPort, tcpBacklog, ListenerKind.MEMCACHED);
     if (memcachedUdpPort !== 0) pump.listenUdp(host, memcachedUdpPort, ListenerKind.MEMCACHED_UDP);
   }
-  if (unix !== '' && listensOnUnix) pump.listenUnix(unix, unixMode, tcpBacklog, ListenerKind.REDIS_UNIX);
+  if (!listensOnUnix) return;
+  if (unix !== '') pump.listenUnix(unix, unixMode, tcpBacklog, ListenerKind.REDIS_UNIX);
+  if (memcachedUnix !== '') pump.listenUnix(memcachedUnix, unixMode, tcpBacklog, ListenerKind.MEMCACHED_UNIX);
 }
 
 function createLoop(start: WorkerStart, control: WorkerControl, counters: CounterRow, store: Keyspace): Loop {

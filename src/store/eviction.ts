@@ -35,7 +35,21 @@ const BALANCE_INTERVAL = 512;
 const PAGE_DRAWS = 64;
 const TTL_SAMPLES = 8;
 
+/** An item about to be evicted. */
+export interface Victim {
+  /** A copy. */
+  readonly key: Uint8Array;
+  readonly valueBytes: number;
+  /** 0 = never. */
+  readonly expiryMs: number;
+  readonly isFetched: boolean;
+  readonly idleSeconds: number;
+}
+
 export class Eviction {
+  /** Hears of each eviction before it happens, under the item's lock; must change nothing. */
+  onEvict: ((page: number, unit: number) => void) | null = null;
+
   readonly reclaim: Reclaim;
   readonly moves: PageMoves;
   readonly #keyspace: Keyspace;
@@ -272,9 +286,30 @@ export class Eviction {
     this.#victimAgeS = idleSeconds(keyspace.accessNow, index.access);
     if (this.demote(hash, page, unit)) return Verdict.FREED;
     if (!this.mayEvict()) return Verdict.STUCK;
-    keyspace.removeEntry();
-    keyspace.statistics[Stat.EVICTED]++;
+    this.evict(page, unit);
     return Verdict.FREED;
+  }
+
+  /** Evicts the item of the entry that the index stands on; its shard is locked. */
+  evict(page: number, unit: number): void {
+    this.onEvict?.(page, unit);
+    this.#keyspace.removeEntry();
+    this.#keyspace.statistics[Stat.EVICTED]++;
+  }
+
+  /** What is known of an item about to be evicted, for `onEvict`. */
+  describe(page: number, unit: number): Victim {
+    const index = this.#index;
+    const offset = locationOffset(page, unit);
+    const { i32, u8 } = this.#memory.arenas[page >>> Page.ARENA_SHIFT];
+    const key = offset + Item.HEADER_BYTES;
+    return {
+      key: u8.slice(key, key + (i32[(offset >>> 2) + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK)),
+      valueBytes: i32[(offset >>> 2) + Item.VALUE_LENGTH_WORD],
+      expiryMs: index.hasExpiry ? index.expiryMs : 0,
+      isFetched: index.isFetched,
+      idleSeconds: idleSeconds(this.#keyspace.accessNow, index.access),
+    };
   }
 
   /** True when the policy lets the entry that the index stands on be evicted. */

@@ -25,7 +25,7 @@ import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { Staging } from './staging.js';
-import { collectStats, type StoreStats } from './statistics.js';
+import { classOfPage, collectStats, resetCounters, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
 
 export { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
@@ -259,6 +259,11 @@ export class Keyspace extends Staging {
     this.databases.swap(a, b);
   }
 
+  /** Class of the found item's slab page, as statistics number them; 0 = it lies in no slab page. */
+  get slabClass(): number {
+    return classOfPage(this.memory, this.page);
+  }
+
   /** See databases.scheduleFlush. */
   scheduleFlush(db: number, atMs: number): void {
     this.databases.scheduleFlush(db, atMs);
@@ -323,6 +328,11 @@ export class Keyspace extends Staging {
   /** Rolls a dead participant's changes back and releases its locks (see repair). */
   restoreDead(dead: number): void {
     restoreParticipant(this.memory, dead);
+  }
+
+  /** All counters of stats() start from zero, for all participants. */
+  resetStats(): void {
+    resetCounters(this.memory);
   }
 
   stats(): StoreStats {

@@ -189,6 +189,11 @@ export class PageMoves {
     return items === 0 ? 0 : Math.floor(idle / items);
   }
 
+  /** Frees one page of a class, whatever the ages; false when something in each that was tried had to stay. */
+  freePageOf(slabClass: number): boolean {
+    return this.#emptyOneOf(slabClass);
+  }
+
   #emptyOneOf(slabClass: number): boolean {
     const ctl = this.#ctl;
     const memory = this.#memory;

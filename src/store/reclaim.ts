@@ -156,16 +156,19 @@ export class Reclaim {
       if (keyspace.isProtected(page, unit)) {
         settled = Settled.BUSY;
       } else if (evictable && (expired || !used)) {
-        keyspace.removeEntry();
-        statistics[expired ? Stat.EXPIRED : Stat.EVICTED]++;
+        if (expired) {
+          keyspace.removeEntry();
+          statistics[Stat.EXPIRED]++;
+        } else {
+          this.#eviction.evict(page, unit);
+        }
         statistics[Stat.RECLAIM_DROPPED]++;
       } else if (log.append(page, unit)) {
         index.setFrequency(Math.max(0, index.frequency - 1));
         keyspace.moveEntry(hash, log.page, log.unit);
         statistics[Stat.RECLAIM_KEPT]++;
       } else if (evictable) {
-        keyspace.removeEntry();
-        statistics[Stat.EVICTED]++;
+        this.#eviction.evict(page, unit);
       } else {
         settled = Settled.STUCK;
       }

@@ -36,6 +36,7 @@ export const enum Stat {
 }
 
 export interface SlabClassStats {
+  /** From 1. */
   readonly slabClass: number;
   readonly chunkBytes: number;
   readonly pages: number;
@@ -79,6 +80,12 @@ export interface StoreStats {
   readonly classes: readonly SlabClassStats[];
 }
 
+/** Number under which the class of a slab page is shown: from 1; 0 = the page is none. */
+export function classOfPage(memory: Memory, page: number): number {
+  const kind = memory.ctl[memory.pageInfo(page)];
+  return (kind & 0xff) === PageKind.SLAB ? ((kind >>> 8) & 0xff) + 1 : 0;
+}
+
 /** Sums all counters and walks the page table: a few microseconds a thousand pages. */
 export function collectStats(keyspace: Keyspace): StoreStats {
   const { memory } = keyspace;
@@ -114,7 +121,7 @@ export function collectStats(keyspace: Keyspace): StoreStats {
     const word = keyspace.slabs.classWord(c);
     if (ctl[word + SlabClass.PAGES_WORD] === 0) continue;
     classes.push({
-      slabClass: c,
+      slabClass: c + 1,
       chunkBytes: CLASS_UNITS[c] * Page.UNIT_BYTES,
       pages: ctl[word + SlabClass.PAGES_WORD],
       chunksPerPage: CLASS_CHUNKS[c],

@@ -149,19 +149,29 @@ describe('stats', () => {
     expect(Number(slabs.get('total_malloced'))).toBeGreaterThan(0);
     expect([...statsOf(s.send('stats items\r\n')).keys()].some((name) => /^items:\d+:number$/.test(name))).toBe(true);
     expect(s.send('stats sizes\r\n')).toBe('STAT sizes_status disabled\r\nEND\r\n');
-    expect(s.send('stats detail on\r\n')).toBe('CLIENT_ERROR stats detail not allowed\r\n');
+    expect(s.send('stats detail\r\n')).toBe('CLIENT_ERROR usage: stats detail on|off|dump\r\n');
+    s.settings.memcachedDump = false;
     expect(s.send('stats cachedump 1 1\r\n')).toBe('CLIENT_ERROR stats cachedump not allowed\r\n');
   });
 });
 
 describe('questions to the control plane', () => {
-  const row = { worker: 0, id: 1, address: '127.0.0.1:5', localAddress: '127.0.0.1:6', fd: 9, kind: 'memcached' };
+  const row = {
+    worker: 0,
+    id: 1,
+    address: '127.0.0.1:5',
+    localAddress: '127.0.0.1:6',
+    fd: 9,
+    kind: 'memcached',
+    flags: 'N',
+  };
   const asked: string[] = [];
   let answer: (() => void) | null = null;
   const control = {
     startedAtMs: 0,
     isWritePaused: false,
-    askWorkers: (_asker: Asker, topic: string, _question: object, then: (answers: readonly ClientRow[][]) => void) => {
+    askWorkers: (asker: Asker, topic: string, _question: object, then: (answers: readonly ClientRow[][]) => void) => {
+      asker.suspended = true;
       asked.push(topic);
       const rows = [
         { ...row, idleSeconds: 3 },
@@ -173,6 +183,9 @@ describe('questions to the control plane', () => {
       asked.push(topic);
       answer = () => then('busy');
     },
+    onLines: () => undefined,
+    provide: () => undefined,
+    descriptorOf: () => 9,
   } as unknown as Control;
 
   it('stats conns and shutdown wait for the answer', () => {
@@ -180,7 +193,9 @@ describe('questions to the control plane', () => {
     expect(s.send('stats conns\r\n')).toBe('');
     expect(s.client.suspended).toBe(true);
     expect(s.resume(() => answer!())).toBe(
-      'STAT 9:addr tcp:127.0.0.1:5\r\nSTAT 9:listen_addr tcp:127.0.0.1:6\r\nSTAT 9:state conn_parse_cmd\r\n' +
+      'STAT 1048576:addr tcp:127.0.0.1:11211\r\nSTAT 1048576:state conn_listening\r\n' +
+        'STAT 1048576:secs_since_last_cmd 0\r\n' +
+        'STAT 9:addr tcp:127.0.0.1:5\r\nSTAT 9:listen_addr tcp:127.0.0.1:6\r\nSTAT 9:state conn_parse_cmd\r\n' +
         'STAT 9:secs_since_last_cmd 3\r\nEND\r\n',
     );
     expect(s.send('shutdown\r\n')).toBe('ERROR: shutdown not enabled\r\n');

@@ -1,44 +1,28 @@
 /**
- * flush_all version verbosity quit shutdown mn, and unknown commands.
+ * flush_all version quit shutdown mn, and unknown commands.
  */
-import { Counter } from '../../layout/counters.js';
 import { Closing } from '../../protocol/driver.js';
-import { INVALID_INT32, INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
+import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { Request, RequestFlag } from '../../protocol/memcached/request.js';
-import { DB, type MemcachedContext } from './context.js';
+import type { MemcachedContext } from './context.js';
+import { flush } from './effects.js';
 import { VERSION } from './version.js';
 
 /** flush_all [delay] [noreply]. With a delay, what is stored by then goes then. */
 export function flushAll(context: MemcachedContext): void {
-  const { keyspace } = context;
-  context.counters[Counter.cmdFlush]++;
+  if (!context.settings.memcachedFlush) return context.answer(Replies.FLUSH_OFF);
   let seconds = 0;
   if (context.tokenCount !== (context.hasNoreply ? 2 : 1)) {
     seconds = context.tokenInt32(1);
     if (seconds === INVALID_INT32) return context.answer(Replies.BAD_EXPTIME);
   }
-  if (seconds > 0) {
-    keyspace.scheduleFlush(DB, context.expiryMs(seconds));
-  } else {
-    keyspace.closeGate();
-    try {
-      keyspace.flush(DB);
-    } finally {
-      keyspace.openGate();
-    }
-  }
+  flush(context, seconds);
   context.answer(Replies.OK);
 }
 
 export function version(context: MemcachedContext): void {
   context.reply.text(`VERSION ${VERSION}\r\n`);
-}
-
-/** verbosity level [noreply]. Accepted for old tools; the log level is a setting. */
-export function verbosity(context: MemcachedContext): void {
-  const level = parseUint32(context.input.u8, context.tokenOffset(1), context.tokenLength(1));
-  context.answer(level === INVALID_UNSIGNED ? Replies.BAD_FORMAT : Replies.OK);
 }
 
 export function quit(context: MemcachedContext): void {
@@ -66,6 +50,7 @@ export function metaNoop(context: MemcachedContext): void {
 export function unknown(context: MemcachedContext): void {
   const last = context.tokenCount - 1;
   if (last > 0 && (context.word(Request.flags) & RequestFlag.MORE_TOKENS) === 0 && isHttp(context, last)) {
+    context.client.isFaulty = true;
     context.client.closing = Closing.NOW;
     return;
   }

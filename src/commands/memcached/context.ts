@@ -2,13 +2,14 @@
  * What a memcached handler sees: the request at hand, the key space, the reply writer. One per worker, reused for every
  * request.
  *
- * Invariant: everything here refers to the record `record` of the tokenizer's batch and to `input`; a handler writes
+ * Invariant: everything here refers to the record `record` of the tokenizer's (or the binary parser's) batch and to `input`; a handler writes
  * exactly one reply (or none, when the client asked for none) and leaves no lock behind.
  */
 import type { Settings } from '../../config/index.js';
 import { Bytes } from '../../layout/bytes.js';
 import type { CounterTotals } from '../../layout/counters.js';
 import { decodeBase64 } from '../../protocol/memcached/base64.js';
+import { BinaryParser, BinaryRecord } from '../../protocol/memcached/binary.js';
 import { MetaFlags } from '../../protocol/memcached/meta-flags.js';
 import { parseInt32, Uint64 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
@@ -16,9 +17,13 @@ import { MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/re
 import { Tokenizer } from '../../protocol/memcached/tokenizer.js';
 import type { Writer } from '../../protocol/memcached/writer.js';
 import type { Keyspace } from '../../store/keyspace.js';
+import { Stat } from '../../store/statistics.js';
 import type { Control } from '../control.js';
 import type { Environment } from '../environment.js';
 import type { MemcachedClient } from './client.js';
+import { Credentials } from './credentials.js';
+import { Prefixes } from './prefixes.js';
+import { Watch, WatchKind } from './watch.js';
 
 /** memcached sees this logical database. */
 export const DB = 0;
@@ -34,7 +39,12 @@ export class MemcachedContext {
   readonly counters: Float64Array;
   readonly totals: CounterTotals;
   readonly control: Control | null;
+  readonly credentials: Credentials;
+  readonly shared: Int32Array;
+  readonly watch: Watch;
+  readonly prefixes: Prefixes;
   readonly tokenizer = new Tokenizer();
+  readonly binary = new BinaryParser();
   readonly flags = new MetaFlags();
   /** Operand and result of arithmetic. */
   readonly delta = new Uint64();
@@ -43,8 +53,14 @@ export class MemcachedContext {
   reply: Writer;
   client: MemcachedClient;
   input: Bytes;
-  /** Word offset of the request's record. */
+  /** Word offset of the request's record, in the parser of its protocol. */
   record = 0;
+  /** The last look-up met an item whose time is over. */
+  hasExpired = false;
+  /** Replies of this turn to this client stand before this one. */
+  hasAnswered = false;
+  /** Binary protocol: success says nothing. */
+  isQuiet = false;
   /** The request's key: a range of the input, or of `decodedKey` for a meta command with `b`. */
   key: Bytes;
   keyOffset = 0;
@@ -63,17 +79,36 @@ export class MemcachedContext {
   constructor(environment: Environment, reply: Writer, client: MemcachedClient) {
     this.keyspace = environment.keyspace;
     this.settings = environment.settings;
+    this.credentials = new Credentials(environment.settings);
+    this.shared = environment.counters.shared;
     this.counters = environment.counters.values;
     this.totals = environment.totals;
     this.control = environment.control;
     this.reply = reply;
     this.client = client;
+    this.watch = new Watch(this, this.shared);
+    this.prefixes = new Prefixes(this, this.shared);
     this.input = this.decodedKey;
     this.key = this.decodedKey;
   }
 
   word(index: Request): number {
     return this.tokenizer.records[this.record + index];
+  }
+
+  binaryWord(index: BinaryRecord): number {
+    return this.binary.records[this.record + index];
+  }
+
+  takeBinaryKey(): void {
+    this.key = this.input;
+    this.keyOffset = this.binaryWord(BinaryRecord.keyOffset);
+    this.keyLength = this.binaryWord(BinaryRecord.keyLength);
+  }
+
+  /** Slow path: the current key as text. */
+  keyText(): string {
+    return Buffer.from(this.key.u8.slice(this.keyOffset, this.keyOffset + this.keyLength)).toString('latin1');
   }
 
   /** The request is not done: its rest begins at `offset`, and the client knows how to go on. */
@@ -166,6 +201,23 @@ export class MemcachedContext {
   /** Under the key's lock. */
   findKey(h: number): boolean {
     return this.keyspace.find(h, DB, this.key, this.keyOffset, this.keyLength);
+  }
+
+  /** A command's look at its key: as findKey, and who watches hears of it. */
+  lookUp(h: number): boolean {
+    const { statistics } = this.keyspace;
+    const expired = statistics[Stat.EXPIRED];
+    const isFound = this.findKey(h);
+    this.hasExpired = statistics[Stat.EXPIRED] !== expired;
+    if (this.watch.isWatched(WatchKind.FETCHERS)) {
+      this.watch.fetch(isFound, this.hasExpired, this.keyspace.valueLength, isFound ? this.keyspace.slabClass : 0);
+    }
+    return isFound;
+  }
+
+  /** Version of the item under the cursor; 0 where clients see none (memcachedCas off). */
+  get version(): number {
+    return this.settings.memcachedCas ? this.keyspace.version : 0;
   }
 
   stageKey(h: number, valueBytes: number): boolean {

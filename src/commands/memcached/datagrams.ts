@@ -9,8 +9,10 @@ import { Bytes } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
 import { Send } from '../../native/addon.js';
 import { Closing } from '../../protocol/driver.js';
+import { BinaryRecord } from '../../protocol/memcached/binary.js';
+import { Magic, Opcode } from '../../protocol/memcached/binary-codes.js';
 import { Replies } from '../../protocol/memcached/replies.js';
-import { CommandCode, Request } from '../../protocol/memcached/request.js';
+import { BATCH_REQUESTS, CommandCode, Request } from '../../protocol/memcached/request.js';
 import {
   DATAGRAM_BYTES,
   FRAME_BYTES,
@@ -23,6 +25,7 @@ import {
 } from '../../protocol/memcached/udp.js';
 import { Writer } from '../../protocol/memcached/writer.js';
 import { MAX_RESERVE_BYTES, Output } from '../../protocol/output.js';
+import { execute as executeBinary } from './binary/dispatch.js';
 import { MemcachedClient } from './client.js';
 import type { MemcachedContext } from './context.js';
 import { execute } from './dispatch.js';
@@ -58,8 +61,9 @@ export class Datagrams {
     context.reply = this.writer;
     context.client = this.client;
     try {
-      if (isSingleDatagram(input.u8, offset)) this.execute(input, offset + FRAME_BYTES, end);
-      else this.writer.line(Replies.MULTI_DATAGRAM);
+      if (!isSingleDatagram(input.u8, offset)) this.writer.line(Replies.MULTI_DATAGRAM);
+      else if (input.u8[offset + FRAME_BYTES] === Magic.REQUEST) this.executeBinary(input, offset + FRAME_BYTES, end);
+      else this.execute(input, offset + FRAME_BYTES, end);
     } finally {
       context.reply = tcpWriter;
     }
@@ -77,7 +81,7 @@ export class Datagrams {
     const { tokenizer } = context;
     client.closing = Closing.NO;
     context.input = input;
-    const isOpen = context.settings.requirepass === '';
+    const isOpen = !context.credentials.areNeeded;
     let position = offset;
     while (position < end && !this.hasOverflowed) {
       const count = tokenizer.parse(input.u8, position, end, 0);
@@ -95,6 +99,30 @@ export class Datagrams {
     }
   }
 
+  /** As execute, for the binary protocol. Statistics with a name, which may answer later, get no reply. */
+  private executeBinary(input: Bytes, offset: number, end: number): void {
+    const { context, client } = this;
+    const { binary } = context;
+    client.closing = Closing.NO;
+    client.isAuthenticated = !context.credentials.areNeeded;
+    context.input = input;
+    let position = offset;
+    while (position < end && !this.hasOverflowed) {
+      const count = binary.parse(input.u8, position, end, BATCH_REQUESTS);
+      if (count === 0) return;
+      for (let i = 0; i < count; i++) {
+        context.record = i * BinaryRecord.WORDS;
+        context.isHashKnown = false;
+        context.counters[Counter.commands]++;
+        const isLongStat =
+          context.binaryWord(BinaryRecord.opcode) === Opcode.STAT && context.binaryWord(BinaryRecord.keyLength) > 0;
+        if (!isLongStat) executeBinary(context);
+        if (client.closing !== Closing.NO) return;
+      }
+      position = binary.consumed;
+    }
+  }
+
   private send(slot: number, id: number, payloadBytes: number): void {
     const { bytes, output } = this;
     const total = frameReply(bytes.u8, 0, payloadBytes, id);
@@ -109,5 +137,6 @@ export class Datagrams {
 /** What answers later, or stops the server, wants a peer that is known. */
 function needsConnection(context: MemcachedContext): boolean {
   const command = context.word(Request.command);
-  return command === CommandCode.SHUTDOWN || (command === CommandCode.STATS && context.tokenCount > 1);
+  if (command === CommandCode.VERBOSITY || command >= CommandCode.SHUTDOWN) return true;
+  return command === CommandCode.STATS && context.tokenCount > 1;
 }

@@ -30,14 +30,14 @@ export function applyDelta(
   compareCas: number,
 ): DeltaResult {
   const { keyspace, counters, number, delta } = context;
-  if (!context.findKey(h)) {
+  if (!context.lookUp(h)) {
     counters[isIncrement ? Counter.incrMisses : Counter.decrMisses]++;
     return DeltaResult.NOT_FOUND;
   }
   if (keyspace.type !== ItemType.STRING) return DeltaResult.WRONG_TYPE;
   const oldBytes = keyspace.valueLength;
   if (oldBytes === 0 || oldBytes > MAX_NUMBER_BYTES) return DeltaResult.NON_NUMERIC;
-  if (compareCas > 0 && compareCas !== keyspace.version) return DeltaResult.EXISTS;
+  if (compareCas > 0 && compareCas !== context.version) return DeltaResult.EXISTS;
   if (!number.parseStored(keyspace.value.u8, keyspace.valueOffset, oldBytes)) return DeltaResult.NON_NUMERIC;
   counters[isIncrement ? Counter.incrHits : Counter.decrHits]++;
   if (isIncrement) number.add(delta);
@@ -54,6 +54,15 @@ export function applyDelta(
   if (!context.findKey(h)) throw new Error('an item under its lock is gone after staging');
   write(context, keyspace.staged.u8, keyspace.stagedOffset, newBytes);
   return keyspace.commit(ItemType.STRING, 0, clientFlags, expiryMs) ? DeltaResult.DONE : DeltaResult.NO_MEMORY;
+}
+
+/** Stores `context.number` under the missing key, under its lock; the cursor is on it then. */
+export function createNumber(context: MemcachedContext, h: number, expiryMs: number): boolean {
+  const { keyspace, number } = context;
+  const length = number.digits;
+  if (!context.stageKey(h, length)) return false;
+  number.write(keyspace.staged.u8, keyspace.stagedOffset);
+  return keyspace.commit(ItemType.STRING, 0, 0, expiryMs);
 }
 
 function write(context: MemcachedContext, u8: Uint8Array, offset: number, length: number): void {

@@ -5,9 +5,10 @@
 
 import { Replies } from '../../protocol/memcached/replies.js';
 import { CommandCode, Request } from '../../protocol/memcached/request.js';
-import { flushAll, metaNoop, quit, shutdown, unknown, verbosity, version } from './admin.js';
+import { flushAll, metaNoop, quit, shutdown, unknown, version } from './admin.js';
 import { arithmetic } from './arithmetic.js';
 import type { MemcachedContext } from './context.js';
+import { cacheMemoryLimit, lru, lruCrawler, slabs, verbosity } from './maintenance.js';
 import { metaArithmetic } from './meta-arithmetic.js';
 import { metaDelete } from './meta-delete.js';
 import { metaDebug, metaGet } from './meta-get.js';
@@ -64,6 +65,11 @@ TABLE[CommandCode.VERSION] = read(1, ANY, version);
 TABLE[CommandCode.VERBOSITY] = read(2, 3, verbosity);
 TABLE[CommandCode.QUIT] = read(1, ANY, quit);
 TABLE[CommandCode.SHUTDOWN] = read(1, ANY, shutdown);
+TABLE[CommandCode.LRU] = read(1, ANY, lru);
+TABLE[CommandCode.LRU_CRAWLER] = read(1, ANY, lruCrawler);
+TABLE[CommandCode.SLABS] = read(1, ANY, slabs);
+TABLE[CommandCode.CACHE_MEMLIMIT] = read(2, 3, cacheMemoryLimit);
+TABLE[CommandCode.WATCH] = read(1, ANY, (context) => context.watch.begin(context));
 
 /** Executes the context's current request. */
 export function execute(context: MemcachedContext): void {

@@ -6,11 +6,10 @@
  * Heeds b c C D E J k M N O q t T v.
  */
 import { Counter } from '../../layout/counters.js';
-import { ItemType } from '../../layout/item.js';
 import { Lower, Upper } from '../../protocol/memcached/meta-flags.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
-import { applyDelta, DeltaResult } from './delta.js';
+import { applyDelta, createNumber, DeltaResult } from './delta.js';
 import { MetaCode, MetaMode } from './meta-codes.js';
 
 const FLAGS_START = 2;
@@ -43,7 +42,8 @@ export function metaArithmetic(context: MemcachedContext): void {
   let result = applyDelta(context, h, isIncrement, compareCas);
   let isCreated = false;
   if (result === DeltaResult.NOT_FOUND && (flags.upper & Upper.N) !== 0) {
-    isCreated = create(context, h);
+    context.number.copy(flags.initial);
+    isCreated = createNumber(context, h, 0);
     result = isCreated ? DeltaResult.DONE : DeltaResult.NO_MEMORY;
   }
   if (result === DeltaResult.DONE) {
@@ -52,16 +52,6 @@ export function metaArithmetic(context: MemcachedContext): void {
   }
   context.unlock(h);
   if (result !== DeltaResult.DONE) failed(context, result);
-}
-
-/** Stores J's number under the missing key; the cursor is on it. */
-function create(context: MemcachedContext, h: number): boolean {
-  const { keyspace, number } = context;
-  number.copy(context.flags.initial);
-  const length = number.digits;
-  if (!context.stageKey(h, length)) return false;
-  number.write(keyspace.staged.u8, keyspace.stagedOffset);
-  return keyspace.commit(ItemType.STRING, 0, 0, 0);
 }
 
 /** Writes the reply for the item under the cursor and sets its expiry as the flags say, in their order. */
@@ -79,7 +69,7 @@ function done(context: MemcachedContext, isCreated: boolean): void {
     if (letter === 0x54) expiryMs = context.expiryMs(flags.ttl);
     else if (letter === 0x4e && isCreated) expiryMs = context.expiryMs(flags.vivifyTtl);
     else if (isSilent) continue;
-    else if (letter === 0x63) reply.metaNumber(letter, keyspace.version);
+    else if (letter === 0x63) reply.metaNumber(letter, context.version);
     else if (letter === 0x74) {
       reply.metaNumber(letter, expiryMs === 0 ? -1 : Math.max(0, context.secondsLeft(expiryMs)));
     } else context.echoMetaToken(i, letter);

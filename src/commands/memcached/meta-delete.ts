@@ -28,6 +28,7 @@ export function metaDelete(context: MemcachedContext): void {
   counters[Counter.cmdMeta]++;
   const error = context.takeMeta(FLAGS_START);
   if (error !== null) return reply.line(error);
+  if (context.prefixes.isOn) context.prefixes.delete();
   const h = context.hashKey();
   context.lock(h);
   const result = remove(context, h);
@@ -52,9 +53,9 @@ export function metaDelete(context: MemcachedContext): void {
 
 function remove(context: MemcachedContext, h: number): DeleteResult {
   const { keyspace, flags } = context;
-  if (!context.findKey(h)) return DeleteResult.NOT_FOUND;
+  if (!context.lookUp(h)) return DeleteResult.NOT_FOUND;
   if (keyspace.type !== ItemType.STRING) return DeleteResult.WRONG_TYPE;
-  if ((flags.upper & Upper.C) !== 0 && flags.compareCas !== keyspace.version) return DeleteResult.EXISTS;
+  if ((flags.upper & Upper.C) !== 0 && flags.compareCas !== context.version) return DeleteResult.EXISTS;
   const invalidates = (flags.upper & Upper.I) !== 0;
   const empties = (flags.lower & Lower.x) !== 0;
   if (!invalidates && !empties) {

@@ -12,6 +12,7 @@ import { Encoding, ItemType } from '../../layout/item.js';
 import { Lower, Upper } from '../../protocol/memcached/meta-flags.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
+import { countRetrieval } from './effects.js';
 import { MetaCode } from './meta-codes.js';
 import { writeValue } from './value.js';
 
@@ -38,13 +39,10 @@ export function metaGet(context: MemcachedContext): void {
   if (lookup === Lookup.HIT || lookup === Lookup.CREATED) {
     hit(context, lookup === Lookup.CREATED);
     context.unlock(h);
-    if (isTouching) count(counters, Counter.cmdTouch, Counter.touchHits, Counter.hits);
-    else count(counters, Counter.cmdGet, Counter.getHits, Counter.hits);
-    return;
+    return countRetrieval(context, isTouching, true);
   }
   context.unlock(h);
-  if (isTouching) count(counters, Counter.cmdTouch, Counter.touchMisses, Counter.misses);
-  else count(counters, Counter.cmdGet, Counter.getMisses, Counter.misses);
+  countRetrieval(context, isTouching, false);
   if (lookup === Lookup.WRONG_TYPE) return reply.line(Replies.WRONG_TYPE);
   if (flags.isQuiet) return;
   reply.beginMeta(MetaCode.EN);
@@ -52,17 +50,11 @@ export function metaGet(context: MemcachedContext): void {
   reply.endMeta();
 }
 
-function count(counters: Float64Array, command: Counter, outcome: Counter, lookup: Counter): void {
-  counters[command]++;
-  counters[outcome]++;
-  counters[lookup]++;
-}
-
 /** Leaves the cursor on the item of a hit. A miss with N makes an empty item that this client is to fill. */
 function lookUp(context: MemcachedContext, h: number): Lookup {
   const { keyspace, flags } = context;
   const vivifies = (flags.upper & Upper.N) !== 0;
-  if (context.findKey(h)) {
+  if (context.lookUp(h)) {
     if (keyspace.type === ItemType.STRING) return Lookup.HIT;
     return vivifies ? Lookup.WRONG_TYPE : Lookup.MISS;
   }
@@ -85,7 +77,7 @@ function hit(context: MemcachedContext, isCreated: boolean): void {
   const { keyspace, flags, reply, input } = context;
   const u8 = input.u8;
   const state = keyspace.stateFlags;
-  const { version } = keyspace;
+  const { version } = context;
   const valueBytes = keyspace.valueLength;
   let expiryMs = keyspace.expiryMs;
   let hasWon = false;
@@ -167,7 +159,7 @@ export function metaDebug(context: MemcachedContext): void {
   const left = keyspace.expiryMs === 0 ? -1 : Math.max(0, context.secondsLeft(keyspace.expiryMs));
   const fetched = keyspace.isFetched ? 'yes' : 'no';
   const text =
-    ` exp=${left} la=${keyspace.accessAgeS} cas=${keyspace.version} fetch=${fetched}` +
+    ` exp=${left} la=${keyspace.accessAgeS} cas=${context.version} fetch=${fetched}` +
     ` cls=${keyspace.type} size=${keyspace.memoryUsage}\r\n`;
   context.unlock(h);
   reply.debugKey(context.key, context.keyOffset, context.keyLength, context.flags.isBinaryKey);

@@ -46,7 +46,7 @@ export function metaSet(context: MemcachedContext): void {
 export function prepareMetaSet(context: MemcachedContext): Uint8Array | null {
   const { flags } = context;
   if (context.word(Request.valueOffset) < 0 && !context.isValueStaged) return Replies.BAD_FORMAT;
-  request.reset(StoreMode.SET);
+  request.reset(StoreMode.SET, context.word(Request.valueOffset), context.word(Request.valueLength));
   if (flags.mode !== 0) {
     const mode = modeOf(flags.mode);
     if (mode === StoreMode.INVALID) return Replies.BAD_SET_MODE;

@@ -4,30 +4,22 @@
  *   delete key [0] [noreply]        touch key exptime [noreply]
  */
 import { Counter } from '../../layout/counters.js';
-import { ItemType } from '../../layout/item.js';
 import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
+import { findString, Lookup, RemoveResult, removeString } from './effects.js';
 
 export function deleteKey(context: MemcachedContext): void {
-  const { keyspace, counters } = context;
   if (!hasValidDeleteArguments(context)) return context.answer(Replies.BAD_DELETE);
   if (!context.takeKey(1)) return context.answer(Replies.BAD_FORMAT);
-  const h = context.hashKey();
-  context.lock(h);
-  if (!context.findKey(h)) {
-    context.unlock(h);
-    counters[Counter.deleteMisses]++;
-    return context.answer(Replies.NOT_FOUND);
+  switch (removeString(context, 0)) {
+    case RemoveResult.DONE:
+      return context.answer(Replies.DELETED);
+    case RemoveResult.WRONG_TYPE:
+      return context.answer(Replies.WRONG_TYPE);
+    default:
+      return context.answer(Replies.NOT_FOUND);
   }
-  if (keyspace.type !== ItemType.STRING) {
-    context.unlock(h);
-    return context.answer(Replies.WRONG_TYPE);
-  }
-  keyspace.remove();
-  context.unlock(h);
-  counters[Counter.deleteHits]++;
-  context.answer(Replies.DELETED);
 }
 
 /** Old clients send a delay, which must be 0. */
@@ -46,14 +38,12 @@ export function touch(context: MemcachedContext): void {
   counters[Counter.cmdTouch]++;
   const h = context.hashKey();
   context.lock(h);
-  if (!context.findKey(h)) {
+  const lookup = findString(context, h);
+  if (lookup !== Lookup.HIT) {
     context.unlock(h);
+    if (lookup === Lookup.WRONG_TYPE) return context.answer(Replies.WRONG_TYPE);
     counters[Counter.touchMisses]++;
     return context.answer(Replies.NOT_FOUND);
-  }
-  if (keyspace.type !== ItemType.STRING) {
-    context.unlock(h);
-    return context.answer(Replies.WRONG_TYPE);
   }
   keyspace.access();
   keyspace.setExpiry(context.expiryMs(seconds));

@@ -6,17 +6,18 @@
  * A line of more than MAX_TOKENS words may go on for as long as the input buffer allows, so it is done in pieces: what a
  * turn has no time for hangs on the client (LongRetrieval) and the driver comes back to it.
  */
-import { Counter } from '../../layout/counters.js';
-import { ItemType } from '../../layout/item.js';
 import { MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../../protocol/driver.js';
 import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { CommandCode, MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/request.js';
 import { LongRetrieval } from './client.js';
 import type { MemcachedContext } from './context.js';
+import { countRetrieval, findString, Lookup } from './effects.js';
 import { writeValue } from './value.js';
 
 const SPACE = 32;
+/** A header without version. */
+const NO_VERSION = -1;
 /** No new expiry. */
 const KEEP_TTL = -1;
 /** Fewer keys than this are not worth two passes. */
@@ -144,18 +145,15 @@ function nextKey(context: MemcachedContext, offset: number, lineEnd: number): nu
 }
 
 function retrieveKey(context: MemcachedContext, withVersion: boolean, expiryMs: number): void {
-  const { keyspace, counters, reply } = context;
+  const { keyspace, reply } = context;
   const isTouching = expiryMs !== KEEP_TTL;
-  counters[isTouching ? Counter.cmdTouch : Counter.cmdGet]++;
   // Room for the header is made before the lock: a full buffer is a system call.
   reply.reserveHeader();
   const h = context.hashKey();
   context.lock(h);
-  if (!context.findKey(h) || keyspace.type !== ItemType.STRING) {
+  if (findString(context, h) !== Lookup.HIT) {
     context.unlock(h);
-    counters[Counter.misses]++;
-    counters[isTouching ? Counter.touchMisses : Counter.getMisses]++;
-    return;
+    return countRetrieval(context, isTouching, false);
   }
   reply.valueHeader(
     context.key,
@@ -163,13 +161,12 @@ function retrieveKey(context: MemcachedContext, withVersion: boolean, expiryMs: 
     context.keyLength,
     keyspace.clientFlags,
     keyspace.valueLength,
-    withVersion ? keyspace.version : 0,
+    withVersion ? context.version : NO_VERSION,
   );
   keyspace.access();
   writeValue(context);
   if (isTouching) keyspace.setExpiry(expiryMs);
   context.unlock(h);
   reply.crlf();
-  counters[Counter.hits]++;
-  counters[isTouching ? Counter.touchHits : Counter.getHits]++;
+  countRetrieval(context, isTouching, true);
 }

@@ -1,5 +1,6 @@
 /** The lines of `stats` without argument. */
-import { Counter } from '../../layout/counters.js';
+import { Counter, SharedWord } from '../../layout/counters.js';
+import { Page } from '../../layout/location.js';
 import { DB, type MemcachedContext } from './context.js';
 import type { Lines } from './stats.js';
 import { ENTRESOL_VERSION, VERSION } from './version.js';
@@ -13,6 +14,8 @@ const COUNTERS: readonly (readonly [name: string, counter: Counter])[] = [
   ['cmd_meta', Counter.cmdMeta],
   ['get_hits', Counter.getHits],
   ['get_misses', Counter.getMisses],
+  ['get_expired', Counter.getExpired],
+  ['get_flushed', Counter.getFlushed],
   ['delete_misses', Counter.deleteMisses],
   ['delete_hits', Counter.deleteHits],
   ['incr_misses', Counter.incrMisses],
@@ -52,20 +55,37 @@ export function generalStats(context: MemcachedContext): Lines {
     ['total_connections', totals.total(Counter.connectionsAccepted)],
     ['rejected_connections', totals.total(Counter.connectionsRejected)],
     ['connection_structures', totals.total(Counter.connections)],
+    // Replies and input lie in buffers that are there from the start: neither can run out of memory.
+    ['response_obj_oom', 0],
+    ['read_buf_oom', 0],
   ];
   for (const [name, counter] of COUNTERS) lines.push([name, totals.total(counter)]);
   lines.push(
-    ['limit_maxbytes', store.dramBytes + store.capacityBytes],
+    ['limit_maxbytes', settings.maxmemory > 0 ? settings.maxmemory : store.dramBytes + store.capacityBytes],
     ['accepting_conns', 1],
+    // Accepting never stops: connections above the limit are told so and closed.
+    ['listen_disabled_num', 0],
+    ['time_in_listen_disabled_us', 0],
     ['threads', settings.workers],
     ['conn_yields', totals.total(Counter.connectionYields)],
     ['hash_bytes', store.metadataBytes],
+    ['slab_reassign_running', 0],
+    ['slabs_moved', store.pagesMoved],
+    ['slab_global_page_pool', Math.round(store.dramFreeBytes / Page.BYTES)],
+    ['lru_crawler_running', 0],
+    ['lru_crawler_starts', totals.sharedWord(SharedWord.lruCrawlerStarts)],
+    ['log_worker_dropped', totals.total(Counter.logDropped)],
+    ['log_worker_written', totals.total(Counter.logWritten)],
+    ['log_watcher_skipped', totals.total(Counter.logSkipped)],
+    ['log_watcher_sent', totals.total(Counter.logSent)],
+    ['log_watchers', totals.sharedWord(SharedWord.watchers)],
     ['bytes', store.usedBytes],
     ['curr_items', keyspace.size(DB)],
     ['total_items', store.stored],
     ['evictions', store.evicted],
     ['reclaimed', store.expired],
-    ['slabs_moved', store.pagesMoved],
+    // Readers hold copies or pins, which the hand passes over.
+    ['lrutail_reflocked', 0],
   );
   return lines;
 }

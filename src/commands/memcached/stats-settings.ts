@@ -1,32 +1,53 @@
 /** The lines of `stats settings`: memcached's names for the settings that have a counterpart here. */
 import type { MemcachedContext } from './context.js';
+import { isCrawlerOn, verbosityOf } from './maintenance.js';
 import type { Lines } from './stats.js';
 
 function onOff(value: boolean): string {
   return value ? 'on' : 'off';
 }
 
+function yesNo(value: boolean): string {
+  return value ? 'yes' : 'no';
+}
+
 export function settingsStats(context: MemcachedContext): Lines {
   const { settings } = context;
+  const hasPasswords = context.credentials.areNeeded;
   return [
     ['maxbytes', settings.maxmemory > 0 ? settings.maxmemory : settings.dram + settings.capacity],
     ['maxconns', settings.maxclients],
     ['tcpport', settings.memcachedPort],
     ['udpport', settings.memcachedUdpPort],
     ['inter', settings.bind.join(',')],
-    ['verbosity', settings.loglevel],
+    ['verbosity', verbosityOf(context)],
     ['evictions', onOff(settings.maxmemoryPolicy !== 'noeviction')],
-    ['domain_socket', 'NULL'],
+    ['domain_socket', settings.memcachedUnix === '' ? 'NULL' : settings.memcachedUnix],
+    ['umask', settings.unixMode.toString(8)],
     ['num_threads', settings.workers],
-    ['cas_enabled', 'yes'],
-    ['auth_enabled_sasl', 'no'],
-    ['auth_enabled_ascii', settings.requirepass === '' ? 'no' : 'yes'],
+    ['stat_key_prefix', settings.memcachedPrefixDelimiter],
+    ['detail_enabled', yesNo(context.prefixes.isOn)],
+    ['reqs_per_event', settings.memcachedRequestsPerTurn],
+    ['cas_enabled', yesNo(settings.memcachedCas)],
+    ['auth_enabled_sasl', yesNo(hasPasswords && settings.memcachedProtocol !== 'ascii')],
+    ['auth_enabled_ascii', yesNo(hasPasswords && settings.memcachedProtocol !== 'binary')],
     ['item_size_max', settings.itemSizeMax],
-    ['flush_enabled', 'yes'],
-    ['dump_enabled', 'no'],
-    ['shutdown_command', settings.enableShutdown ? 'yes' : 'no'],
+    ['maxconns_fast', 'yes'],
+    ['slab_reassign', 'yes'],
+    ['slab_automove', 1],
+    ['lru_crawler', yesNo(isCrawlerOn(context))],
+    ['lru_maintainer_thread', 'no'],
+    ['lru_segmented', 'no'],
+    ['temp_lru', 'no'],
+    ['flush_enabled', yesNo(settings.memcachedFlush)],
+    ['dump_enabled', yesNo(settings.memcachedDump)],
+    ['watch_enabled', yesNo(settings.memcachedWatch)],
+    ['watcher_logbuf_size', settings.memcachedWatchBuffer],
+    ['track_sizes', 'no'],
+    ['hash_algorithm', 'halfsiphash'],
+    ['shutdown_command', yesNo(settings.enableShutdown)],
     ['idle_timeout', settings.timeout],
     ['tcp_backlog', settings.tcpBacklog],
-    ['binding_protocol', 'ascii'],
+    ['binding_protocol', settings.memcachedProtocol === 'auto' ? 'auto-negotiate' : settings.memcachedProtocol],
   ];
 }

@@ -1,60 +1,138 @@
 /**
- * stats [settings | items | slabs | sizes | conns | reset]: what memcached's tools read, from our counters and store.
+ * stats [settings | items | slabs | sizes | conns | detail on,off,dump | cachedump | reset]: what memcached's tools read, from our counters and
+ * store, for all front ends.
  *
  * Slow path: builds strings. The lines keep memcached's names where the meaning is the same; what has no counterpart here
- * (slab automover, LRU segments ...) is left out rather than invented.
+ * (LRU segments, extstore ...) is left out rather than invented.
  */
+import { INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
-import type { ClientRow } from '../control.js';
 import type { MemcachedContext } from './context.js';
+import { beginDump } from './dump.js';
+import { prefixLines } from './prefixes.js';
+import { connsStats } from './stats-conns.js';
 import { generalStats } from './stats-general.js';
 import { settingsStats } from './stats-settings.js';
 
 export type Lines = (readonly [name: string, value: string | number])[];
 
+/** Where statistics go: the two protocols frame them differently. May be used in a later turn. */
+export interface StatSink {
+  stat(name: string, value: string | number): void;
+  end(): void;
+  /** Lines that are already in the form of the text protocol. */
+  text(name: string, lines: string): void;
+  /** Done, with what the text protocol says then. */
+  done(reply: Uint8Array): void;
+  /** No such statistics, or not allowed, with what the text protocol says then. */
+  refuse(reply: Uint8Array): void;
+}
+
+/** stats [words] of the text protocol. */
 export function stats(context: MemcachedContext): void {
   const { reply } = context;
-  if (context.tokenCount === 1) return end(context, generalStats(context));
-  switch (context.tokenText(1)) {
+  const words: string[] = [];
+  for (let i = 1; i < context.tokenCount; i++) words.push(context.tokenText(i));
+  if (words[0] === 'cachedump') return cacheDump(context);
+  answerStats(context, words, {
+    stat: (name, value) => reply.stat(name, value),
+    end: () => reply.line(Replies.END),
+    text: (_, lines) => {
+      reply.text(lines);
+      reply.line(Replies.END);
+    },
+    done: (line) => reply.line(line),
+    refuse: (line) => reply.line(line),
+  });
+}
+
+/** `words`: what follows `stats`. */
+export function answerStats(context: MemcachedContext, words: readonly string[], sink: StatSink): void {
+  switch (words[0]) {
+    case undefined:
+      return all(generalStats(context), sink);
     case 'settings':
-      return end(context, settingsStats(context));
+      return all(settingsStats(context), sink);
     case 'items':
-      return end(context, itemsStats(context));
+      return all(itemsStats(context), sink);
     case 'slabs':
-      return end(context, slabsStats(context));
+      return all(slabsStats(context), sink);
     case 'sizes':
-      return end(context, [['sizes_status', 'disabled']]);
+    case 'sizes_enable':
+    case 'sizes_disable':
+      return all([['sizes_status', 'disabled']], sink);
     case 'conns':
-      return connsStats(context);
-    case 'reset':
-      context.totals.reset();
-      return reply.line(Replies.RESET);
-    // Dumps of keys and per-prefix counts are off, as with memcached's -X.
+      return connsStats(context, sink);
     case 'detail':
-      return reply.line(Replies.DETAIL_OFF);
-    case 'cachedump':
-      return reply.line(Replies.DUMP_OFF);
+      return detail(context, words[1], sink);
+    case 'reset':
+      return reset(context, sink);
     default:
-      return reply.line(Replies.ERROR);
+      return sink.refuse(Replies.ERROR);
   }
 }
 
-function end(context: MemcachedContext, lines: Lines): void {
-  for (const [name, value] of lines) context.reply.stat(name, value);
-  context.reply.line(Replies.END);
+function all(lines: Lines, sink: StatSink): void {
+  for (const [name, value] of lines) sink.stat(name, value);
+  sink.end();
 }
+
+function reset(context: MemcachedContext, sink: StatSink): void {
+  const { client, control } = context;
+  context.totals.reset();
+  context.keyspace.resetStats();
+  if (control === null) return sink.done(Replies.RESET);
+  control.askWorkers(client, 'memcachedPrefixesReset', null, () => sink.done(Replies.RESET));
+}
+
+function detail(context: MemcachedContext, word: string | undefined, sink: StatSink): void {
+  const { client, control, prefixes } = context;
+  switch (word) {
+    case 'on':
+    case 'off':
+      prefixes.switch(word === 'on');
+      return sink.done(Replies.OK);
+    case 'dump':
+      if (control === null) return sink.text('detailed', '');
+      return control.askWorkers(client, 'memcachedPrefixes', null, (answers) => {
+        sink.text('detailed', prefixLines(answers));
+      });
+    default:
+      return sink.refuse(Replies.BAD_DETAIL);
+  }
+}
+
+/** stats cachedump class limit: keys of one class; limit 0 = all. */
+function cacheDump(context: MemcachedContext): void {
+  const { reply } = context;
+  if (!context.settings.memcachedDump) return reply.line(Replies.DUMP_OFF);
+  if (context.tokenCount < 4) return reply.line(Replies.BAD_LINE);
+  const [slabClass, limit] = [2, 3].map((token) =>
+    parseUint32(context.input.u8, context.tokenOffset(token), context.tokenLength(token)),
+  );
+  if (slabClass === INVALID_UNSIGNED || limit === INVALID_UNSIGNED) return reply.line(Replies.BAD_FORMAT);
+  if (slabClass >= CLASSES_MAX) return reply.line(Replies.BAD_SLAB);
+  beginDump(context, 'cachedump', [slabClass], limit === 0 ? Number.POSITIVE_INFINITY : limit);
+}
+
+/** As many classes as memcached has numbers for. */
+const CLASSES_MAX = 64;
 
 function itemsStats(context: MemcachedContext): Lines {
   const lines: Lines = [];
-  for (const { slabClass, usedChunks, evictions } of context.keyspace.stats().classes) {
+  for (const { slabClass, usedChunks, chunkBytes, evictions } of context.keyspace.stats().classes) {
     if (usedChunks === 0 && evictions === 0) continue;
-    lines.push([`items:${slabClass}:number`, usedChunks], [`items:${slabClass}:evicted`, evictions]);
+    lines.push(
+      [`items:${slabClass}:number`, usedChunks],
+      [`items:${slabClass}:mem_requested`, usedChunks * chunkBytes],
+      [`items:${slabClass}:evicted`, evictions],
+    );
   }
   return lines;
 }
 
 function slabsStats(context: MemcachedContext): Lines {
-  const { classes, slabBytes } = context.keyspace.stats();
+  const { classes, slabBytes, largeBytes } = context.keyspace.stats();
   const lines: Lines = [];
   for (const { slabClass, chunkBytes, chunksPerPage, pages, usedChunks } of classes) {
     const totalChunks = pages * chunksPerPage;
@@ -65,29 +143,10 @@ function slabsStats(context: MemcachedContext): Lines {
       [`${slabClass}:total_chunks`, totalChunks],
       [`${slabClass}:used_chunks`, usedChunks],
       [`${slabClass}:free_chunks`, totalChunks - usedChunks],
+      [`${slabClass}:free_chunks_end`, 0],
+      [`${slabClass}:mem_requested`, usedChunks * chunkBytes],
     );
   }
-  lines.push(['active_slabs', classes.length], ['total_malloced', slabBytes]);
+  lines.push(['active_slabs', classes.length], ['total_malloced', slabBytes + largeBytes]);
   return lines;
-}
-
-/** All workers answer for their connections. */
-function connsStats(context: MemcachedContext): void {
-  const { client, control, reply } = context;
-  if (control === null) return end(context, []);
-  client.suspended = true;
-  control.askWorkers(client, 'clientList', {}, (answers) => {
-    for (const row of answers.flat()) {
-      if (row.kind === 'memcached') connStats(context, row, row.id === client.id);
-    }
-    reply.line(Replies.END);
-  });
-}
-
-function connStats(context: MemcachedContext, row: ClientRow, isAsking: boolean): void {
-  const { reply } = context;
-  reply.stat(`${row.fd}:addr`, `tcp:${row.address}`);
-  reply.stat(`${row.fd}:listen_addr`, `tcp:${row.localAddress}`);
-  reply.stat(`${row.fd}:state`, isAsking ? 'conn_parse_cmd' : 'conn_read');
-  reply.stat(`${row.fd}:secs_since_last_cmd`, row.idleSeconds);
 }

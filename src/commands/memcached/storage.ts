@@ -46,7 +46,7 @@ export function prepareClassic(context: MemcachedContext): Uint8Array | null {
   const command = context.word(Request.command);
   const isCas = command === CommandCode.CAS;
   if (!context.takeKey(1)) return Replies.BAD_FORMAT;
-  request.reset(MODES[command]);
+  request.reset(MODES[command], context.word(Request.valueOffset), context.word(Request.valueLength));
   request.clientFlags = parseUint32(u8, context.tokenOffset(2), context.tokenLength(2));
   const seconds = context.tokenInt32(3);
   if (request.clientFlags === INVALID_UNSIGNED || seconds === INVALID_INT32) return Replies.BAD_FORMAT;

@@ -7,8 +7,8 @@
 import { Counter } from '../../layout/counters.js';
 import { Encoding, ItemType } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
-import { Request } from '../../protocol/memcached/request.js';
 import { DB, type MemcachedContext } from './context.js';
+import { STORE_COMMAND_NAMES, STORE_STATUS_NAMES, WatchKind } from './watch.js';
 
 export const enum StoreMode {
   INVALID = -1,
@@ -34,6 +34,10 @@ export const enum StoreResult {
 /** One storage request; one object, reused. */
 export class StoreRequest {
   mode: StoreMode = StoreMode.SET;
+  /** The value lies there in the context's input, unless it has been received into a staged item. */
+  valueOffset = 0;
+  /** Size of the value as sent; after storing, of the item's. */
+  valueBytes = 0;
   clientFlags = 0;
   expiryMs = 0;
   /** Version that the stored item must have; 0 = whatever. */
@@ -47,12 +51,13 @@ export class StoreRequest {
   /** Asks for `version` after storing. */
   wantsVersion = false;
 
-  /** Results: the new item's version (if wanted) and size of value. */
+  /** Result: the new item's version, if wanted. */
   version = 0;
-  valueBytes = 0;
 
-  reset(mode: StoreMode): void {
+  reset(mode: StoreMode, valueOffset: number, valueBytes: number): void {
     this.mode = mode;
+    this.valueOffset = valueOffset;
+    this.valueBytes = valueBytes;
     this.clientFlags = 0;
     this.expiryMs = 0;
     this.compareCas = 0;
@@ -79,9 +84,8 @@ export function fitsItemSize(context: MemcachedContext, keyBytes: number, valueB
 /** Stores the value of the current request under the current key. */
 export function store(context: MemcachedContext, request: StoreRequest): StoreResult {
   const { keyspace } = context;
-  const valueBytes = context.word(Request.valueLength);
-  request.valueBytes = valueBytes;
   context.counters[Counter.cmdSet]++;
+  if (context.prefixes.isOn) context.prefixes.set();
   const h = context.hashKey();
   let isStaged = false;
   if (context.isValueStaged) {
@@ -90,30 +94,38 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
     large.isParked = false;
     isStaged = true;
   } else if (!isAppending(request.mode)) {
-    if (!stageValue(context, h, valueBytes)) return giveUp(context, h, request.mode);
+    if (!stageValue(context, request, h)) return giveUp(context, h, request.mode);
     isStaged = true;
   }
   context.lock(h);
   let result: StoreResult;
-  if (!context.findKey(h)) result = storeNew(context, request, h);
+  if (!context.lookUp(h)) result = storeNew(context, request, h);
   else if (keyspace.type !== ItemType.STRING) result = StoreResult.WRONG_TYPE;
   else result = storeOver(context, request, h);
   if (result === StoreResult.STORED) {
     isStaged = false;
     // A commit leaves the cursor on the new item, which is in a page that can be changed.
     if (request.newCas > 0) keyspace.setVersion(request.newCas);
-    if (request.wantsVersion) request.version = keyspace.version;
+    if (request.wantsVersion) request.version = context.version;
   }
+  if (context.watch.isWatched(WatchKind.MUTATIONS)) tellWatchers(context, request, result);
   context.unlock(h);
   if (isStaged) keyspace.dropStaged();
   return result;
 }
 
+function tellWatchers(context: MemcachedContext, request: StoreRequest, result: StoreResult): void {
+  const slabClass = result === StoreResult.STORED ? context.keyspace.slabClass : 0;
+  const status = STORE_STATUS_NAMES[result];
+  const command = STORE_COMMAND_NAMES[request.mode];
+  context.watch.store(status, command, request.expiryMs, request.valueBytes, slabClass);
+}
+
 /** Stages an item for the current key and copies the request's value into it. */
-function stageValue(context: MemcachedContext, h: number, valueBytes: number): boolean {
+function stageValue(context: MemcachedContext, request: StoreRequest, h: number): boolean {
   const { keyspace } = context;
-  if (!context.stageKey(h, valueBytes)) return false;
-  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.word(Request.valueOffset), valueBytes);
+  if (!context.stageKey(h, request.valueBytes)) return false;
+  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, request.valueOffset, request.valueBytes);
   return true;
 }
 
@@ -143,7 +155,7 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
     case StoreMode.APPEND:
     case StoreMode.PREPEND:
       if (!request.vivifies) return StoreResult.NOT_STORED;
-      if (!context.isValueStaged && !stageValue(context, h, request.valueBytes)) {
+      if (!context.isValueStaged && !stageValue(context, request, h)) {
         counters[Counter.storeNoMemory]++;
         return StoreResult.NO_MEMORY;
       }
@@ -154,13 +166,13 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
 /** The cursor is on the string that the key holds. */
 function storeOver(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
   const { keyspace, counters } = context;
-  const isSame = request.compareCas === keyspace.version;
+  const isSame = request.compareCas === context.version;
   switch (request.mode) {
     case StoreMode.ADD:
       keyspace.access();
       return StoreResult.NOT_STORED;
     case StoreMode.CAS:
-      if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < keyspace.version) {
+      if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < context.version) {
         counters[Counter.casHits]++;
         return storeStale(context, request);
       }
@@ -199,7 +211,7 @@ function storeJoined(context: MemcachedContext, request: StoreRequest, h: number
   const oldAt = request.mode === StoreMode.APPEND ? stagedOffset : stagedOffset + newBytes;
   const newAt = request.mode === StoreMode.APPEND ? stagedOffset + oldBytes : stagedOffset;
   copyBytes(staged, oldAt, keyspace.value, keyspace.valueOffset, oldBytes);
-  copyBytes(staged, newAt, context.input, context.word(Request.valueOffset), newBytes);
+  copyBytes(staged, newAt, context.input, request.valueOffset, newBytes);
   request.valueBytes = oldBytes + newBytes;
   return commit(context, 0, clientFlags, expiryMs);
 }

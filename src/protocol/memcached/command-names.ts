@@ -7,6 +7,8 @@ import { CommandCode } from './request.js';
 /** Names of five bytes and more: rest after the fourth byte is compared with these. */
 const LONG_NAMES = new Map<number, [name: string, code: CommandCode]>();
 
+const MAX_NAME_BYTES = 'cache_memlimit'.length;
+
 function pack(name: string): number {
   let packed = 0;
   for (let i = 0; i < 4; i++) packed = (packed << 8) | name.charCodeAt(i);
@@ -41,6 +43,11 @@ const TABLE: readonly (readonly [string, CommandCode])[] = [
   ['verbosity', CommandCode.VERBOSITY],
   ['quit', CommandCode.QUIT],
   ['shutdown', CommandCode.SHUTDOWN],
+  ['lru', CommandCode.LRU],
+  ['lru_crawler', CommandCode.LRU_CRAWLER],
+  ['slabs', CommandCode.SLABS],
+  ['cache_memlimit', CommandCode.CACHE_MEMLIMIT],
+  ['watch', CommandCode.WATCH],
 ];
 
 for (const [name, code] of TABLE) if (name.length > 4) LONG_NAMES.set(pack(name), [name, code]);
@@ -68,7 +75,7 @@ export function commandOf(u8: Uint8Array, offset: number, length: number): Comma
   if (length === 3) return shortCommand((a << 16) | (u8[offset + 1] << 8) | u8[offset + 2]);
   if (length === 2) return a === 0x6d ? metaCommand(u8[offset + 1]) : CommandCode.UNKNOWN;
   if (length === 4) return mediumCommand((a << 24) | (u8[offset + 1] << 16) | (u8[offset + 2] << 8) | u8[offset + 3]);
-  if (length > 4 && length < 10) return longCommand(u8, offset, length);
+  if (length > 4 && length <= MAX_NAME_BYTES) return longCommand(u8, offset, length);
   return CommandCode.UNKNOWN;
 }
 
@@ -84,6 +91,8 @@ function shortCommand(packed: number): CommandCode {
       return CommandCode.ADD;
     case 0x636173:
       return CommandCode.CAS;
+    case 0x6c7275:
+      return CommandCode.LRU;
     default:
       return CommandCode.UNKNOWN;
   }

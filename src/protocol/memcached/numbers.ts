@@ -15,6 +15,9 @@ export const INVALID_INT32 = 2 ** 31;
 /** Most digits of an unsigned 64-bit number. */
 export const UINT64_DIGITS = 20;
 
+/** An unsigned 64-bit number in the binary protocol. */
+const BINARY_BYTES = 8;
+
 const LIMB = 1_000_000_000;
 /** 2^64 in limbs of nine decimal digits. */
 const OVERFLOW_HIGH = 18_446_744_073;
@@ -182,6 +185,33 @@ export class Uint64 {
     }
     this.high = Math.max(high, 0);
     this.low = high < 0 ? 0 : low;
+  }
+
+  /** Takes eight bytes, most significant first. */
+  readBinary(u8: Uint8Array, offset: number): void {
+    this.high = 0;
+    this.low = 0;
+    for (let i = offset; i < offset + BINARY_BYTES; i += 2) {
+      // Below 6.6e13: exact.
+      const low = this.low * 65_536 + ((u8[i] << 8) | u8[i + 1]);
+      const carry = Math.floor(low / LIMB);
+      this.low = low - carry * LIMB;
+      this.high = this.high * 65_536 + carry;
+    }
+  }
+
+  /** Writes eight bytes, most significant first. */
+  writeBinary(u8: Uint8Array, offset: number): void {
+    let { high, low } = this;
+    for (let i = offset + BINARY_BYTES - 2; i >= offset; i -= 2) {
+      const highQuotient = Math.floor(high / 65_536);
+      const rest = (high - highQuotient * 65_536) * LIMB + low;
+      low = Math.floor(rest / 65_536);
+      high = highQuotient;
+      const digit = rest - low * 65_536;
+      u8[i] = digit >> 8;
+      u8[i + 1] = digit;
+    }
   }
 
   get digits(): number {

@@ -84,6 +84,11 @@ export const enum CommandCode {
   VERBOSITY = 24,
   QUIT = 25,
   SHUTDOWN = 26,
+  LRU = 27,
+  LRU_CRAWLER = 28,
+  SLABS = 29,
+  CACHE_MEMLIMIT = 30,
+  WATCH = 31,
 }
 
 /** True for the commands that a data block may follow. */

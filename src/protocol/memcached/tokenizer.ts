@@ -49,10 +49,10 @@ export class Tokenizer {
   private lineNext = 0;
 
   /**
-   * Parses up to BATCH_REQUESTS requests of [offset, end); returns how many are complete. `scanned`: that many bytes
+   * Parses up to `limit` requests of [offset, end); returns how many are complete. `scanned`: that many bytes
    * from `offset` are known to hold no LF (an earlier call said LINE; saves scanning a long line again).
    */
-  parse(u8: Uint8Array, offset: number, end: number, scanned: number): number {
+  parse(u8: Uint8Array, offset: number, end: number, scanned: number, limit: number = BATCH_REQUESTS): number {
     this.tokenCount = 0;
     this.pending = Pending.NONE;
     let at = offset;
@@ -62,7 +62,7 @@ export class Tokenizer {
       this.pending = pendingLine(u8, offset, end);
       return 0;
     }
-    while (at < end && count < BATCH_REQUESTS) {
+    while (at < end && count < limit) {
       const record = count * Request.WORDS;
       if (!this.scanLine(u8, at, end, record)) {
         this.pending = pendingLine(u8, at, end);
@@ -196,6 +196,7 @@ function pendingLine(u8: Uint8Array, offset: number, end: number): Pending {
 function takesNoreply(command: number): boolean {
   if (command >= CommandCode.SET && command <= CommandCode.CAS) return true;
   if (command >= CommandCode.DELETE && command <= CommandCode.TOUCH) return true;
+  if (command >= CommandCode.LRU && command <= CommandCode.WATCH) return true;
   return command === CommandCode.FLUSH_ALL || command === CommandCode.VERBOSITY;
 }
 

@@ -5,6 +5,7 @@
 import type { Bytes } from '../../layout/bytes.js';
 import type { Output } from '../output.js';
 import { encodeBase64 } from './base64.js';
+import { BinaryWriter } from './binary-writer.js';
 import { UINT64_DIGITS, type Uint64, writeDecimal } from './numbers.js';
 import { MAX_KEY_BYTES } from './request.js';
 
@@ -18,10 +19,13 @@ const MAX_HEADER_BYTES = VALUE.length + MAX_KEY_BYTES + 3 + 20 * 3 + 2;
 export const MAX_META_LINE_BYTES = 1024;
 
 export class Writer {
-  output: Output;
+  readonly output: Output;
+  /** The same output in the other protocol. */
+  readonly binary: BinaryWriter;
 
   constructor(output: Output) {
     this.output = output;
+    this.binary = new BinaryWriter(output);
   }
 
   /** A fixed reply with its CR LF (see replies.ts). */
@@ -38,7 +42,7 @@ export class Writer {
     this.output.reserve(MAX_META_LINE_BYTES);
   }
 
-  /** VALUE key flags bytes [cas]; cas 0 = none. */
+  /** VALUE key flags bytes [cas]; a negative cas = none. */
   valueHeader(key: Bytes, keyOffset: number, keyLength: number, flags: number, valueBytes: number, cas: number): void {
     let at = this.output.reserve(MAX_HEADER_BYTES);
     const u8 = this.output.u8;
@@ -49,7 +53,7 @@ export class Writer {
     else at = writeDecimal(u8, at, flags);
     u8[at++] = SPACE;
     at = writeDecimal(u8, at, valueBytes);
-    if (cas > 0) {
+    if (cas >= 0) {
       u8[at++] = SPACE;
       at = writeDecimal(u8, at, cas);
     }

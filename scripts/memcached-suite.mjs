@@ -1,0 +1,119 @@
+/**
+ * Runs memcached's own test-suite (t/*.t of a checkout) against `entresol memcached`.
+ *
+ *   node scripts/memcached-suite.mjs CHECKOUT [--verbose] [file.t ...]
+ *
+ * Nothing of the checkout is changed: its t/ is copied beside stand-ins for the two programs that the tests start
+ * (memcached-debug, timedrun). What is not run, and which single tests are expected to fail, stands with its reason in
+ * test/compat/memcached-suite.json, from which test/compat/memcached.md is told. Exit code 1 when anything else fails.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const FILE_MS = 15 * 60_000;
+
+/** The debug command that moves memcached's clock does not exist here: the tests wait for the time to pass instead. */
+const WAIT_MODULE = `package WaitForTime;
+require MemcachedTest;
+no warnings 'redefine';
+*MemcachedTest::mem_move_time = sub { MemcachedTest::sleep($_[1]) };
+1;
+`;
+
+function prepare(checkout, folder) {
+  cpSync(join(checkout, 't'), join(folder, 't'), { recursive: true });
+  const command = join(ROOT, 'bin/entresol.js');
+  const scripts = {
+    'memcached-debug': `#!/bin/sh\nexec "${process.execPath}" "${command}" memcached "$@"\n`,
+    timedrun: '#!/bin/sh\nshift\nexec "$@"\n',
+  };
+  for (const [name, text] of Object.entries(scripts)) {
+    writeFileSync(join(folder, name), text);
+    chmodSync(join(folder, name), 0o755);
+  }
+  writeFileSync(join(folder, 't/lib/WaitForTime.pm'), WAIT_MODULE);
+}
+
+/** One file's results: numbers and names of the tests that failed, how many ran, how many there should be. */
+function runFile(folder, file) {
+  const { stdout, stderr, status, error } = spawnSync('perl', [join('t', file)], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: FILE_MS,
+    killSignal: 'SIGKILL',
+    maxBuffer: 1024 ** 3,
+    env: { ...process.env, PERL5LIB: join(folder, 't/lib'), PERL5OPT: '-MWaitForTime' },
+  });
+  const planned = /^1\.\.(\d+)/m.exec(stdout)?.[1];
+  const skipped = /^1\.\.0 # SKIP (.*)/im.exec(stdout)?.[1];
+  const results = [...stdout.matchAll(/^(not )?ok (\d+)(?: - (.*))?$/gm)];
+  const failed = results
+    .filter(([, not]) => not !== undefined)
+    .map(([, , number, name]) => ({ number: Number(number), name }));
+  const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return { ran: results.length, planned: Number(planned ?? -1), skipped, failed, status, error, stderr, lines };
+}
+
+function judge(result, expected) {
+  if (result.skipped !== undefined) return [];
+  const known = new Set(expected);
+  const problems = result.failed
+    .filter(({ number }) => !known.has(number))
+    .map(({ number, name }) => `${number} ${name ?? ''}`);
+  for (const number of known) {
+    if (!result.failed.some((failure) => failure.number === number))
+      problems.push(`${number} was expected to fail, and passes`);
+  }
+  if (result.error !== undefined) problems.push(String(result.error));
+  else if (result.ran !== result.planned)
+    problems.push(`${result.ran} of ${result.planned} tests ran; ${result.lines.at(-1) ?? ''}`);
+  return problems;
+}
+
+function main([checkout, ...rest]) {
+  const isVerbose = rest.includes('--verbose');
+  const wanted = rest.filter((argument) => argument.endsWith('.t'));
+  const list = JSON.parse(readFileSync(join(ROOT, 'test/compat/memcached-suite.json'), 'utf8'));
+  const folder = mkdtempSync(join(tmpdir(), 'entresol-suite-'));
+  const totals = { files: 0, passed: 0, tests: 0, expected: 0, skipped: 0, bad: 0 };
+  try {
+    prepare(checkout, folder);
+    const files = wanted.length > 0 ? wanted : readdirSync(join(folder, 't')).filter((name) => name.endsWith('.t'));
+    for (const file of files) {
+      totals.files++;
+      if (list.skipped[file] !== undefined && wanted.length === 0) {
+        totals.skipped++;
+        console.log(`skip ${file}: ${list.skipped[file]}`);
+        continue;
+      }
+      const startedMs = performance.now();
+      const result = runFile(folder, file);
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      const expected = list.expected[file]?.tests ?? [];
+      const problems = judge(result, expected);
+      if (result.skipped !== undefined) totals.skipped++;
+      else if (problems.length === 0) totals.passed++;
+      else totals.bad++;
+      totals.tests += result.ran;
+      totals.expected += expected.length;
+      const note =
+        result.skipped ?? `${result.ran} tests${expected.length > 0 ? `, ${expected.length} expected to fail` : ''}`;
+      console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${file}: ${note}, ${seconds} s`);
+      for (const problem of problems.slice(0, isVerbose ? undefined : 12)) console.log(`       ${problem}`);
+      if (isVerbose) process.stdout.write(result.stderr);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const { files, passed, skipped, bad, tests, expected } = totals;
+  console.log(
+    `${files} files: ${passed} pass, ${skipped} skipped, ${bad} fail; ${tests} tests ran, ${expected} expected to fail`,
+  );
+  process.exitCode = bad === 0 ? 0 : 1;
+}
+
+main(process.argv.slice(2));
