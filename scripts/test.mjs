@@ -34,8 +34,8 @@ function step(action) {
   }
 }
 
-/** Long, and about C code, packing or benchmark tooling rather than about the Node.js release: run once. */
-const RUN_ONCE = ['test/native/sanitizer.test.ts', 'test/bench/**', 'test/package/package.test.ts'];
+/** Long, and about C code, packing, documents or benchmark tooling rather than about the Node.js release: run once. */
+const RUN_ONCE = ['test/native/sanitizer.test.ts', 'test/bench/**', 'test/package/package.test.ts', 'test/docs/**'];
 
 /** One run of vitest under `node`; the tests find that binary first in PATH and as process.execPath. */
 function runTests(node, version, excluded = []) {

@@ -1,12 +1,18 @@
 /** Errors of opening and using a pool: a code for programs, a sentence for people, the file it is about. */
-export type PoolErrorCode =
-  | 'POOL_FOREIGN'
-  | 'POOL_VERSION'
-  | 'POOL_CORRUPT'
-  | 'POOL_BUSY'
-  | 'POOL_FULL'
-  | 'POOL_SIZE'
-  | 'POOL_IO';
+
+/** Every code with what it means; the documentation's table is made of it. */
+export const POOL_ERRORS = {
+  POOL_FOREIGN: 'The file is not one of a pool. Nothing was changed: move it away, or choose another pool.',
+  POOL_VERSION:
+    'The pool was made by another version of the layout. Nothing was changed: run that version, or choose another pool.',
+  POOL_CORRUPT: 'The pool is damaged, or its capacity file is missing or belongs to another pool. Nothing was changed.',
+  POOL_BUSY: 'Another process uses the pool with other sizes, or is preparing it.',
+  POOL_FULL: 'All seats of the pool are taken, or its memory is too small for what it must hold.',
+  POOL_SIZE: 'The pool holds data in other sizes than were asked for. Ask for these sizes, or remove the pool.',
+  POOL_IO: 'A system call failed; `cause` is its error.',
+} as const;
+
+export type PoolErrorCode = keyof typeof POOL_ERRORS;
 
 export class PoolError extends Error {
   override readonly name = 'PoolError';
