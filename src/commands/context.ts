@@ -259,7 +259,9 @@ export class Context {
     this.reply.protocol = client.protocol;
     const muted = client.replyMode === ReplyMode.OFF;
     if (muted) this.reply.output.mute();
+    const errorsBefore = this.reply.errorCount;
     write();
+    if (this.reply.errorCount !== errorsBefore) this.executor.countFailure(client.lastCommand);
     if (muted) this.reply.output.unmute();
   }
 }

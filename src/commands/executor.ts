@@ -42,7 +42,7 @@ export class Executor {
   readonly table: CommandTable;
   readonly environment: Environment;
 
-  /** Times every call, not only what may be slow: the driver sets it when SLOWLOG asks for less than a millisecond. */
+  /** Times every call, not only what may be slow: the driver sets it for requests on their own, and when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
 
   private readonly keyspace: Keyspace;
@@ -56,6 +56,8 @@ export class Executor {
   /** The command in hand may change the store; see abandon. */
   private isWriting = false;
   private tick = 0;
+  /** Error replies of the commands that the command in hand ran itself: EXEC has not failed with them. */
+  private errorsInside = 0;
 
   constructor(environment: Environment, table: CommandTable, reply: Reply) {
     this.environment = environment;
@@ -137,6 +139,7 @@ export class Executor {
     if (watched === null || this.areUnchanged(watched)) {
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
+      const errorsBefore = this.reply.errorCount;
       for (let i = 0; i < transaction.commands.length; i++) {
         const command = transaction.commands[i];
         context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
@@ -150,6 +153,7 @@ export class Executor {
         this.measured(command);
       }
       context.inTransaction = false;
+      this.errorsInside = this.reply.errorCount - errorsBefore;
     } else {
       this.reply.nilArray();
     }
@@ -212,6 +216,8 @@ export class Executor {
     const context = this.context;
     const keyspace = this.keyspace;
     this.isWriting = (command.flags & Flag.WRITE) !== 0;
+    if (command.has(Flag.DENYOOM) && keyspace.isOutOfMemory && !context.largeStaged)
+      return this.reject(command, NO_MEMORY);
     if (command.keyMode === KeyMode.ONE && !command.exclusive) {
       const key = command.firstKey;
       const length = context.argLength(key);
@@ -258,8 +264,14 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
-    this.count(command, reply.errorCount !== errorsBefore);
+    this.count(command, reply.errorCount - errorsBefore !== this.errorsInside);
+    this.errorsInside = 0;
     if (timed) this.time(command, performance.now() - startMs);
+  }
+
+  /** An answer that came later was an error. */
+  countFailure(command: Command | null): void {
+    if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.failed]++;
   }
 
   private count(command: Command, failed: boolean): void {

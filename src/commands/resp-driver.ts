@@ -33,6 +33,8 @@ export class RespDriver implements Driver<Client> {
   private readonly parser = new RequestParser();
   private readonly large: LargeValues;
   private readonly counters: Float64Array;
+  /** How many of reply.errorCount are in the counters. */
+  private countedErrors = 0;
   /** One element per request of the batch. */
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
@@ -57,7 +59,8 @@ export class RespDriver implements Driver<Client> {
   }
 
   feed(client: Client, input: Bytes, offset: number, end: number): number {
-    const errorsBefore = this.reply.errorCount;
+    // Answers of the control plane are written between feeds.
+    if (this.reply.errorCount !== this.countedErrors) this.countErrors();
     this.reply.protocol = client.protocol;
     client.again = false;
     client.intoLength = 0;
@@ -74,7 +77,7 @@ export class RespDriver implements Driver<Client> {
       client.closing = Closing.AFTER_REPLY;
       position = end;
     }
-    if (this.reply.errorCount !== errorsBefore) this.countErrors(this.reply.errorCount - errorsBefore);
+    if (this.reply.errorCount !== this.countedErrors) this.countErrors();
     return position - offset;
   }
 
@@ -138,12 +141,12 @@ export class RespDriver implements Driver<Client> {
     const output = this.reply.output;
     const { settings } = this.environment;
     parser.maxBulkBytes = settings.protoMaxBulkLen;
-    this.executor.timesAll =
-      settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
+    const timesAll = settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
     const repliesStart = output.written;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
     if (client.large !== null) {
+      this.executor.timesAll = true;
       position = this.large.finish(client, input, offset, end);
       if (client.large !== null || client.closing !== Closing.NO || client.suspended) return position;
       budget--;
@@ -155,6 +158,8 @@ export class RespDriver implements Driver<Client> {
       client.partial = parser.partial;
       const count = parser.count;
       if (count > 0) {
+        // A request on its own costs a system call: two looks at the clock do not show beside it.
+        this.executor.timesAll = timesAll || count === 1;
         const executed = this.batch(client, input, position, count);
         budget -= count;
         if (executed >= 0) {
@@ -269,8 +274,9 @@ export class RespDriver implements Driver<Client> {
     return command.spec.name === 'exec' && client.transaction !== null && (client.transaction.flags & Flag.WRITE) !== 0;
   }
 
-  private countErrors(count: number): void {
-    this.counters[Counter.errorReplies] += count;
+  private countErrors(): void {
+    this.counters[Counter.errorReplies] += this.reply.errorCount - this.countedErrors;
+    this.countedErrors = this.reply.errorCount;
     const byCode = this.reply.errorsByCode;
     for (let i = 0; i < byCode.length; i++) {
       this.counters[Counter.errorsByCode + i] += byCode[i];

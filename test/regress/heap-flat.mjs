@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Users } from '../../dist/commands/acl/users.js';
 import { Executor } from '../../dist/commands/executor.js';
 import { createCommandTable } from '../../dist/commands/families.js';
 import { RespDriver } from '../../dist/commands/resp-driver.js';
@@ -34,8 +35,10 @@ function mapped(length) {
 const output = new Output(mapped(1024 * 1024), new Int32Array(1024), () => {});
 const reply = new Reply(output);
 const block = createCounterBlock(1);
+const table = createCommandTable();
 const environment = {
   keyspace,
+  users: new Users(table),
   settings: defaultSettings(),
   counters: new CounterRow(block, 0),
   totals: new CounterTotals(block, createCounterBaseline()),
@@ -44,7 +47,7 @@ const environment = {
     throw error;
   },
 };
-const driver = new RespDriver(new Executor(environment, createCommandTable(), reply), reply);
+const driver = new RespDriver(new Executor(environment, table, reply), reply);
 const client = driver.open(1, 1, '127.0.0.1:1');
 
 function request(...argv) {
