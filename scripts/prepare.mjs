@@ -114,7 +114,7 @@ export function build() {
     script: 'build:ts',
     sources: ['src', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
     isSource: (file) => !file.endsWith('.test.ts'),
-    output: 'dist/bundle/main.js',
+    output: 'dist/cjs/main.js',
     stamp: 'dist/.sources',
   });
   removeOrphans();

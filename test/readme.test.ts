@@ -16,7 +16,7 @@ describe.each(['README.md', 'CONTRIBUTING.md'])('%s', (document) => {
   const text = read(document);
 
   it('names flags and variables that exist', () => {
-    const flags = new Set([...settingKeys.map(settingName), 'config', 'help', 'fast', 'write', 'askpass']);
+    const flags = new Set([...settingKeys.map(settingName), 'config', 'help', 'fast', 'write', 'check', 'askpass']);
     const switches = settingKeys.filter((key) => schema[key].kind.isSwitch).map((key) => `no-${settingName(key)}`);
     expect(
       mentioned(text, /(?<![\w-])--([a-z][a-z-]+)/g).filter((f) => !flags.has(f) && !switches.includes(f)),

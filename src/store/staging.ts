@@ -301,9 +301,12 @@ export abstract class Staging extends ItemCursor {
     this.dropStaged();
   }
 
+  /** Gives an item the shard's next version. Its low bits are the shard's number: no two items of a pool ever have the same. */
   protected nextVersion(shard: number, item: Bytes, header: number): void {
-    const low = (this.ctl[shard + Shard.VERSION_LOW_WORD] + 1) | 0;
-    if (low === 0) this.ctl[shard + Shard.VERSION_HIGH_WORD]++;
+    const { shardCount, shardTable } = this.memory;
+    const next = ((this.ctl[shard + Shard.VERSION_LOW_WORD] & -shardCount) + shardCount) | 0;
+    if (next === 0) this.ctl[shard + Shard.VERSION_HIGH_WORD]++;
+    const low = next | ((shard - shardTable) / Shard.WORDS);
     this.ctl[shard + Shard.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_HIGH_WORD] = this.ctl[shard + Shard.VERSION_HIGH_WORD];

@@ -42,8 +42,8 @@ const HOST = '127.0.0.1';
 const START_MAX_MS = 30_000;
 const STOP_MAX_MS = 5_000;
 
-/** Beside this file in the bundle. */
-const CHILD = new URL('../bundle/child.js', import.meta.url);
+/** As far from dist/bundle as from dist/cjs. */
+const CHILD = new URL('../cjs/child.js', import.meta.url);
 
 function spawnChild(args: readonly string[]): ChildProcess {
   // What a test runner has set for its own processes must not reach this one.

@@ -109,8 +109,7 @@ async function run(exchange: Exchange, steps: readonly Step[]): Promise<unknown[
     }
     const responses = await exchange(binaryRequest({ ...request, cas: number }));
     for (const response of responses) {
-      // Ours are unique for a key, theirs for the server.
-      const version = response.cas === 0n ? 'none' : `${request.key} ${response.cas}`;
+      const version = response.cas === 0n ? 'none' : String(response.cas);
       if (!names.has(version)) names.set(version, `#${names.size}`);
       results.push({
         ...response,

@@ -5,6 +5,7 @@
  * effect (docs/memcached.md says which).
  */
 import { SharedWord } from '../../layout/counters.js';
+import { CLASS_COUNT } from '../../memory/slab-classes.js';
 import { INVALID_INT32, INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
@@ -16,8 +17,6 @@ const MEMORY_MIN_MIB = 8;
 const MEMORY_MAX_MIB = 1_000_000_000;
 const SLEEP_MAX_MICROSECONDS = 1_000_000;
 const SEGMENTS_MAX_PERCENT = 80;
-/** As many classes as memcached has numbers for. */
-const CLASSES_MAX = 64;
 /** Log levels by verbosity. */
 const LEVELS = ['warning', 'notice', 'verbose', 'debug'] as const;
 
@@ -83,7 +82,7 @@ function reassign(context: MemcachedContext): void {
   if (from === INVALID_INT32 || to === INVALID_INT32) return context.answer(Replies.BAD_FORMAT);
   if (from === to) return context.answer(Replies.SAME_CLASS);
   const { classes } = keyspace.stats();
-  const isClass = (number: number): boolean => number > 0 && number < CLASSES_MAX;
+  const isClass = (number: number): boolean => number > 0 && number <= CLASS_COUNT;
   const source = from === -1 ? largest(classes) : from;
   if (!isClass(source) || !(to === 0 || isClass(to))) return context.answer(Replies.BAD_CLASSES);
   const pages = classes.find(({ slabClass }) => slabClass === source)?.pages ?? 0;
@@ -181,5 +180,5 @@ function classesOf(text: string): number[] | null {
   if (text === 'all' || text === 'hash') return [];
   if (!/^\d+(,\d+)*$/.test(text)) return null;
   const classes = text.split(',').map(Number);
-  return classes.every((number) => number > 0 && number < CLASSES_MAX) ? classes : null;
+  return classes.every((number) => number > 0 && number <= CLASS_COUNT) ? classes : null;
 }

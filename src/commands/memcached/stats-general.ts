@@ -79,7 +79,7 @@ export function generalStats(context: MemcachedContext): Lines {
     ['log_watcher_skipped', totals.total(Counter.logSkipped)],
     ['log_watcher_sent', totals.total(Counter.logSent)],
     ['log_watchers', totals.sharedWord(SharedWord.watchers)],
-    ['bytes', store.usedBytes],
+    ['bytes', store.usedBytes - store.metadataBytes],
     ['curr_items', keyspace.size(DB)],
     ['total_items', store.stored],
     ['evictions', store.evicted],

@@ -5,6 +5,7 @@
  * Slow path: builds strings. The lines keep memcached's names where the meaning is the same; what has no counterpart here
  * (LRU segments, extstore ...) is left out rather than invented.
  */
+import { CLASS_COUNT } from '../../memory/slab-classes.js';
 import { INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
@@ -111,12 +112,9 @@ function cacheDump(context: MemcachedContext): void {
     parseUint32(context.input.u8, context.tokenOffset(token), context.tokenLength(token)),
   );
   if (slabClass === INVALID_UNSIGNED || limit === INVALID_UNSIGNED) return reply.line(Replies.BAD_FORMAT);
-  if (slabClass >= CLASSES_MAX) return reply.line(Replies.BAD_SLAB);
+  if (slabClass > CLASS_COUNT) return reply.line(Replies.BAD_SLAB);
   beginDump(context, 'cachedump', [slabClass], limit === 0 ? Number.POSITIVE_INFINITY : limit);
 }
-
-/** As many classes as memcached has numbers for. */
-const CLASSES_MAX = 64;
 
 function itemsStats(context: MemcachedContext): Lines {
   const lines: Lines = [];
