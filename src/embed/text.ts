@@ -1,5 +1,5 @@
 /**
- * Strings to bytes and back, without allocating on the way in.
+ * Strings to bytes, without allocating.
  *
  * Keys and string values are UTF-8. ASCII, the usual case, is written byte by byte; anything else takes TextEncoder.
  */
@@ -35,26 +35,4 @@ export class Scratch {
     this.bytes.u8.set(source);
     this.length = source.length;
   }
-}
-
-/** Buffers over arenas, for decoding in place: one for each arena and thread, the last one at hand. */
-const buffers = new WeakMap<Bytes, Buffer>();
-let lastBytes: Bytes | null = null;
-let lastBuffer: Buffer = Buffer.alloc(0);
-
-export function decodeText(bytes: Bytes, offset: number, length: number): string {
-  if (bytes !== lastBytes) {
-    lastBuffer = bufferOf(bytes);
-    lastBytes = bytes;
-  }
-  return lastBuffer.toString('utf8', offset, offset + length);
-}
-
-function bufferOf(bytes: Bytes): Buffer {
-  let buffer = buffers.get(bytes);
-  if (buffer === undefined) {
-    buffer = Buffer.from(bytes.u8.buffer, bytes.u8.byteOffset, bytes.u8.byteLength);
-    buffers.set(bytes, buffer);
-  }
-  return buffer;
 }
