@@ -122,21 +122,22 @@ export class Cache {
     if (ttlMs !== NO_EXPIRY) this.#readClock();
     let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
     try {
+      const found = this.#find(hash);
       if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
-        const found = this.#find(hash);
         if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
         if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
       }
-      this.#store(hash, source.bytes, source.length, expiryMs);
+      this.#store(hash, source.bytes, source.length, expiryMs, found);
       return true;
     } finally {
       keyspace.unlock(hash);
     }
   }
 
-  /** Links a value under the key's lock. */
-  #store(hash: number, source: Bytes, length: number, expiryMs: number): void {
+  /** Stores a value under the key's lock: over the old one where its chunk serves. */
+  #store(hash: number, source: Bytes, length: number, expiryMs: number, found: boolean): void {
     const keyspace = this.#keyspace;
+    if (found && keyspace.overwrite(source, 0, length, 0, expiryMs)) return;
     const key = this.#key;
     if (!keyspace.stage(hash, 0, key.bytes, 0, key.length, length)) throw outOfMemory();
     copyBytes(keyspace.staged, keyspace.stagedOffset, source, 0, length);
@@ -162,7 +163,8 @@ export class Cache {
     try {
       let sum = by;
       let expiryMs = NO_EXPIRY;
-      if (this.#find(hash)) {
+      const found = this.#find(hash);
+      if (found) {
         if (keyspace.type !== ItemType.STRING) throw wrongType();
         const text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
         sum += /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
@@ -172,7 +174,7 @@ export class Cache {
         throw new CacheError('ERR_ENTRESOL_NOT_AN_INTEGER', 'the value or the sum is not an integer below 2^53');
       }
       this.#value.write(String(sum));
-      this.#store(hash, this.#value.bytes, this.#value.length, expiryMs);
+      this.#store(hash, this.#value.bytes, this.#value.length, expiryMs, found);
       return sum;
     } finally {
       keyspace.unlock(hash);
