@@ -8,6 +8,7 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Counter } from '../layout/counters.js';
 import { ItemType } from '../layout/item.js';
+import { copyBytes } from '../native/copy.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './client.js';
@@ -178,6 +179,31 @@ export class Context {
   /** Stages a value of `length` bytes for key argument `i`; false = no memory (nothing is replied). */
   stage(h: number, i: number, length: number): boolean {
     return this.keyspace.stage(h, this.client.db, this.input, this.argOffset(i), this.argLength(i), length);
+  }
+
+  /** Stages argument `i` as the value of key argument 1, or replies that memory is full: false. */
+  stageArgument(i: number): boolean {
+    const { keyspace } = this;
+    const length = this.argLength(i);
+    if (!this.stage(this.keyHash, 1, length)) {
+      this.reply.error(NO_MEMORY);
+      return false;
+    }
+    copyBytes(keyspace.staged, keyspace.stagedOffset, this.input, this.argOffset(i), length);
+    return true;
+  }
+
+  /**
+   * Stores argument `i` as the string of key argument 1, which `findKey` has just looked up: what is staged, or in the old
+   * item's place. Or replies that memory is full: false.
+   */
+  storeArgument(i: number, found: boolean, expiryMs: number): boolean {
+    const { keyspace } = this;
+    if (!keyspace.hasStaged) {
+      if (found && keyspace.overwrite(this.input, this.argOffset(i), this.argLength(i), 0, expiryMs)) return true;
+      if (!this.stageArgument(i)) return false;
+    }
+    return this.commitString(0, expiryMs);
   }
 
   /** Commits the staged value as a string, or replies that memory is full: false. */

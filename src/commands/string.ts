@@ -3,11 +3,8 @@
  *
  * Invariant: what `stage` allocated is committed by `run`, or given back by the executor.
  */
-import { ItemType } from '../layout/item.js';
-import { copyBytes } from '../native/copy.js';
 import { integerArg, keyArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
-import { NO_MEMORY } from './errors.js';
 import { expiryArg } from './expiry-options.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 import { conditionArgs, expiryArgs, parseStringOptions, StringOption, stringOptions } from './string-options.js';
@@ -73,16 +70,9 @@ function expiryOption(context: Context, flags: number, argument: number): number
   return expiryArg(context, argument, (flags & StringOption.IN_SECONDS) !== 0, (flags & StringOption.RELATIVE) !== 0);
 }
 
-/** Stages argument `i` as the value of key argument 1. */
-function stageArgument(context: Context, i: number): boolean {
-  const length = context.argLength(i);
-  if (!context.stage(context.keyHash, 1, length)) {
-    context.reply.error(NO_MEMORY);
-    return false;
-  }
-  const keyspace = context.keyspace;
-  copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.argOffset(i), length);
-  return true;
+/** Stages argument `i` as the value of key argument 1, unless `run` had better do it. */
+function stageValue(context: Context, i: number): boolean {
+  return context.keyspace.prefersOverwrite(context.argLength(1), context.argLength(i)) || context.stageArgument(i);
 }
 
 // ---- SET
@@ -106,14 +96,14 @@ function parseSet(context: Context): boolean {
 }
 
 function stageSet(context: Context): boolean {
-  return parseSet(context) && stageArgument(context, 2);
+  return parseSet(context) && stageValue(context, 2);
 }
 
 function set(context: Context): void {
   if (context.largeStaged && !parseSet(context)) return;
   const flags = stringOptions.flags;
   if (flags === 0) {
-    if (context.commitString(0, 0)) context.reply.ok();
+    if (context.storeArgument(2, context.findKey(), 0)) context.reply.ok();
     return;
   }
   const keyspace = context.keyspace;
@@ -133,9 +123,9 @@ function set(context: Context): void {
   if (expiryMs !== 0 && expiryMs <= context.nowMs) {
     // A moment in the past: the key is gone at once, as if it had been set and had expired.
     if (exists) keyspace.remove();
-  } else if (!keyspace.commit(ItemType.STRING, 0, 0, expiryMs)) {
-    // Only a new key can find the index full, so no old value has been replied.
-    return context.reply.error(NO_MEMORY);
+  } else if (!context.storeArgument(2, exists, expiryMs)) {
+    // Only a new key can find no room, so no old value has been replied.
+    return;
   }
   if (!wantsOld) context.reply.ok();
   else if (!exists) context.reply.nil();
@@ -144,24 +134,24 @@ function set(context: Context): void {
 // ---- older spellings of SET
 
 function stageSecond(context: Context): boolean {
-  return stageArgument(context, 2);
+  return stageValue(context, 2);
 }
 
 function setNx(context: Context): void {
   if (context.findKey()) context.reply.integer(0);
-  else if (context.commitString(0, 0)) context.reply.integer(1);
+  else if (context.storeArgument(2, false, 0)) context.reply.integer(1);
 }
 
 function getSet(context: Context): void {
   if (!context.findKey()) {
     context.miss();
-    if (context.commitString(0, 0)) context.reply.nil();
+    if (context.storeArgument(2, false, 0)) context.reply.nil();
     return;
   }
   if (!context.requireString()) return;
   context.hit();
   context.replyValue();
-  context.commitString(0, 0);
+  context.storeArgument(2, true, 0);
 }
 
 function parseSetEx(context: Context): boolean {
@@ -170,12 +160,12 @@ function parseSetEx(context: Context): boolean {
 }
 
 function stageSetEx(context: Context): boolean {
-  return parseSetEx(context) && stageArgument(context, 3);
+  return parseSetEx(context) && stageValue(context, 3);
 }
 
 function setEx(context: Context): void {
   if (context.largeStaged && !parseSetEx(context)) return;
-  if (context.commitString(0, setExpiryMs)) context.reply.ok();
+  if (context.storeArgument(3, context.findKey(), setExpiryMs)) context.reply.ok();
 }
 
 const READ = [keyAt(1, KeyUse.RO | KeyUse.ACCESS)];

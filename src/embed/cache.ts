@@ -7,11 +7,12 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Item, ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { readText } from '../native/text.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { StoreStats } from '../store/statistics.js';
 import { CacheError } from './errors.js';
 import { type Computations, type ComputeOptions, LEASE_PREFIX } from './get-or-compute.js';
-import { decodeText, Scratch } from './text.js';
+import { Scratch } from './text.js';
 
 export type Key = string | Uint8Array;
 export type Value = string | Uint8Array;
@@ -29,12 +30,16 @@ export interface SetOptions {
 export interface CacheSeat {
   readonly keyspace: Keyspace;
   closed: boolean;
+  /** Calls until the clock is read again. */
+  clockCalls: number;
   readonly close: () => void;
   readonly computations: Computations;
 }
 
 const NAMESPACE_SEPARATOR = ':';
 const NO_EXPIRY = 0;
+/** Reading the clock costs a tenth of a get, so only each so many calls do it, and each that depends on the time; the seat's timer does it too. */
+const CALLS_PER_CLOCK = 32;
 const MAX_EXPIRY_MS = 2 ** 47;
 
 /**
@@ -68,7 +73,7 @@ export class Cache {
     if (this.#find(hash)) {
       if (keyspace.type !== ItemType.STRING) this.#rejectType(hash);
       keyspace.access();
-      text = decodeText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+      text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
     } else {
       keyspace.miss();
     }
@@ -114,23 +119,25 @@ export class Cache {
     const source = this.#encodeValue(value);
     const ttlMs = options?.ttl === undefined ? NO_EXPIRY : this.#expiry(options.ttl);
     const hash = this.#lock(key);
+    if (ttlMs !== NO_EXPIRY) this.#readClock();
     let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
     try {
+      const found = this.#find(hash);
       if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
-        const found = this.#find(hash);
         if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
         if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
       }
-      this.#store(hash, source.bytes, source.length, expiryMs);
+      this.#store(hash, source.bytes, source.length, expiryMs, found);
       return true;
     } finally {
       keyspace.unlock(hash);
     }
   }
 
-  /** Links a value under the key's lock. */
-  #store(hash: number, source: Bytes, length: number, expiryMs: number): void {
+  /** Stores a value under the key's lock: over the old one where its chunk serves. */
+  #store(hash: number, source: Bytes, length: number, expiryMs: number, found: boolean): void {
     const keyspace = this.#keyspace;
+    if (found && keyspace.overwrite(source, 0, length, 0, expiryMs)) return;
     const key = this.#key;
     if (!keyspace.stage(hash, 0, key.bytes, 0, key.length, length)) throw outOfMemory();
     copyBytes(keyspace.staged, keyspace.stagedOffset, source, 0, length);
@@ -156,9 +163,10 @@ export class Cache {
     try {
       let sum = by;
       let expiryMs = NO_EXPIRY;
-      if (this.#find(hash)) {
+      const found = this.#find(hash);
+      if (found) {
         if (keyspace.type !== ItemType.STRING) throw wrongType();
-        const text = decodeText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+        const text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
         sum += /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
         expiryMs = keyspace.expiryMs;
       }
@@ -166,7 +174,7 @@ export class Cache {
         throw new CacheError('ERR_ENTRESOL_NOT_AN_INTEGER', 'the value or the sum is not an integer below 2^53');
       }
       this.#value.write(String(sum));
-      this.#store(hash, this.#value.bytes, this.#value.length, expiryMs);
+      this.#store(hash, this.#value.bytes, this.#value.length, expiryMs, found);
       return sum;
     } finally {
       keyspace.unlock(hash);
@@ -192,6 +200,7 @@ export class Cache {
     const ttlMs = ttl === Number.POSITIVE_INFINITY ? NO_EXPIRY : this.#expiry(ttl);
     const hash = this.#lock(key);
     const found = this.#find(hash);
+    this.#readClock();
     if (found) keyspace.setExpiry(ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs);
     keyspace.unlock(hash);
     return found;
@@ -215,7 +224,7 @@ export class Cache {
     const wanted = this.#prefix + prefix;
     let found: string[] = [];
     const visit = (at: Keyspace): void => {
-      const key = decodeText(at.keyBytes, at.keyOffset, at.keyLength);
+      const key = readText(at.keyBytes, at.keyOffset, at.keyLength);
       if (key.startsWith(wanted) && !key.startsWith(LEASE_PREFIX)) found.push(key.slice(this.#prefix.length));
     };
     let cursor = 0;
@@ -273,15 +282,26 @@ export class Cache {
       );
     }
     const keyspace = this.#keyspace;
-    // A third of what reading the clock through the addon costs.
-    keyspace.setClock(Date.now());
+    if (this.#seat.clockCalls-- <= 0) this.#readClock();
     const hash = keyspace.hash(0, scratch.bytes, 0, scratch.length);
     keyspace.lockUnbatched(hash);
     return hash;
   }
 
+  /** The clock may lag behind while `find` runs; an item that may have expired since is looked at again. */
   #find(hash: number): boolean {
-    return this.#keyspace.find(hash, 0, this.#key.bytes, 0, this.#key.length);
+    const keyspace = this.#keyspace;
+    const { bytes, length } = this.#key;
+    if (!keyspace.find(hash, 0, bytes, 0, length)) return false;
+    if (!keyspace.index.hasExpiry) return true;
+    this.#readClock();
+    return keyspace.find(hash, 0, bytes, 0, length);
+  }
+
+  /** A third of what reading the clock through the addon costs. */
+  #readClock(): void {
+    this.#seat.clockCalls = CALLS_PER_CLOCK;
+    this.#keyspace.setClock(Date.now());
   }
 
   #rejectType(hash: number): never {

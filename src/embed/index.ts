@@ -66,6 +66,7 @@ export async function open(options: OpenOptions = {}): Promise<Cache> {
   const seat: CacheSeat = {
     keyspace,
     closed: false,
+    clockCalls: 0,
     computations: new Computations(keyspace.memory, () => root),
     close() {
       if (seat.closed) return;

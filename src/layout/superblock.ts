@@ -224,6 +224,8 @@ export const enum ParticipantPage {
   LOG_PAGE_WORD = 1,
   ALLOC_COUNT_WORD = 2,
   UNDO_COUNT_WORD = 3,
+  /** What a native copy is about to put into UNDO_COUNT_WORD: see Journal.saveAndCopy. */
+  UNDO_NEXT_WORD = 4,
   /** Statistics, 64 doubles. */
   STATS_WORD = 32,
   STATS_COUNT = 64,

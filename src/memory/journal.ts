@@ -11,8 +11,9 @@
  *     undo record   n words of old content | arena | word | n         (walked backwards from UNDO_COUNT_WORD)
  *     alloc record  arena | word | old
  */
-import type { Bytes } from '../layout/bytes.js';
+import { type Bytes, NO_ARENA } from '../layout/bytes.js';
 import { ParticipantPage as P } from '../layout/superblock.js';
+import { addCopy, copyBytes, runCopies } from '../native/copy.js';
 import type { Memory } from './memory.js';
 
 export class Journal {
@@ -20,6 +21,7 @@ export class Journal {
   readonly #words: Int32Array;
   readonly #undoBase: number;
   readonly #undoCount: number;
+  readonly #undoNext: number;
   readonly #allocBase: number;
   readonly #allocCount: number;
   /** Copies of the two count words: saves reading shared memory. */
@@ -32,6 +34,7 @@ export class Journal {
     this.#words = words;
     this.#undoBase = base + P.UNDO_WORD;
     this.#undoCount = base + P.UNDO_COUNT_WORD;
+    this.#undoNext = base + P.UNDO_NEXT_WORD;
     this.#allocBase = base + P.ALLOC_WORD;
     this.#allocCount = base + P.ALLOC_COUNT_WORD;
     this.#undo = words[this.#undoCount];
@@ -68,6 +71,41 @@ export class Journal {
     words[at + wordCount + 2] = wordCount;
     this.#undo += wordCount + 3;
     words[this.#undoCount] = this.#undo;
+  }
+
+  /**
+   * Saves a range of words of an arena and copies `length` bytes to `toOffset` within it. One native call for old bytes, the
+   * journal's count and new bytes, in this order: so the record stands before the first byte changes.
+   */
+  saveAndCopy(
+    arena: number,
+    word: number,
+    wordCount: number,
+    toOffset: number,
+    from: Bytes,
+    fromOffset: number,
+    length: number,
+  ): void {
+    const memory = this.#memory;
+    const target = memory.arenas[arena];
+    if (from.arena === NO_ARENA) {
+      this.saveRange(arena, target.i32, word, wordCount);
+      copyBytes(target, toOffset, from, fromOffset, length);
+      return;
+    }
+    if (!this.hasRoom(wordCount)) this.commit();
+    const words = this.#words;
+    const at = this.#undoBase + this.#undo;
+    words[at + wordCount] = arena;
+    words[at + wordCount + 1] = word;
+    words[at + wordCount + 2] = wordCount;
+    this.#undo += wordCount + 3;
+    words[this.#undoNext] = this.#undo;
+    const own = memory.arenas[memory.ownArena].arena;
+    addCopy(own, at << 2, target.arena, word << 2, wordCount << 2);
+    addCopy(own, this.#undoCount << 2, own, this.#undoNext << 2, 4);
+    addCopy(target.arena, toOffset, from.arena, fromOffset, length);
+    runCopies();
   }
 
   /** The changes stand. */

@@ -46,6 +46,11 @@ export class Slabs {
     return this.#memory.classTable + slabClass * SlabClass.WORDS;
   }
 
+  /** True when `take` needs no lock and no room made. */
+  hasSpare(slabClass: number): boolean {
+    return this.#memory.own[this.#magazines + slabClass * P.MAGAZINE_WORDS] > 0;
+  }
+
   /** Takes a chunk into the staged slot; false when the class has none and no page is free. */
   take(slabClass: number): boolean {
     return this.#take(slabClass, STAGED_SLOT, true);

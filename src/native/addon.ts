@@ -134,6 +134,8 @@ export interface Addon {
    * arena are passed over. Waits for nothing.
    */
   prefetch(): void;
+  /** The range in words 1..3 of the copy control block (arena, offset, bytes) decoded as UTF-8. */
+  text(): string;
   /** -1, 0, 1 as memcmp then by length. */
   compare(arenaA: number, offsetA: number, bytesA: number, arenaB: number, offsetB: number, bytesB: number): number;
   /** CRC-32C of a range, continuing from `seed`. */

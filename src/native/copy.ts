@@ -20,6 +20,7 @@ const enum Copy {
   length = 5,
 }
 
+const COPY_WORDS = 5;
 const control = new Int32Array(addon.copyControl());
 /** Called through a variable: the addon's object is a dictionary, and a property load from it costs as much as the call. */
 const { copy } = addon;
@@ -38,6 +39,32 @@ export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: 
   } else {
     to.u8.set(from.u8.subarray(fromOffset, fromOffset + length), toOffset);
   }
+}
+
+let addedCount = 0;
+
+/** Adds one copy of several that runCopies makes in this order; numbers of arenas, byte offsets. */
+export function addCopy(
+  toArena: number,
+  toOffset: number,
+  fromArena: number,
+  fromOffset: number,
+  length: number,
+): void {
+  const record = addedCount * COPY_WORDS;
+  control[record + Copy.toArena] = toArena;
+  control[record + Copy.toOffset] = toOffset;
+  control[record + Copy.fromArena] = fromArena;
+  control[record + Copy.fromOffset] = fromOffset;
+  control[record + Copy.length] = length;
+  addedCount++;
+}
+
+/** Makes the added copies, in one native call. */
+export function runCopies(): void {
+  control[Copy.count] = addedCount;
+  addedCount = 0;
+  copy();
 }
 
 function copyWords(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {

@@ -99,7 +99,8 @@ export class Gate {
     const { ctl, lockMark } = this.#memory;
     for (;;) {
       this.#memory.lock(word);
-      const holder = Atomics.load(ctl, Super.GATE_WORD);
+      // Taking the lock was a barrier: a plain load sees what was stored before, and saves a call.
+      const holder = ctl[Super.GATE_WORD];
       if (holder === 0 || holder === lockMark) return;
       this.#memory.unlock(word);
       this.#waitOpen(holder);

@@ -74,6 +74,7 @@ export class ItemCursor {
   readonly #seedHigh: number;
 
   #cursorHash = 0;
+  touched = 0;
   /** The index position of the cursor: `find` leaves it here, since staging moves the index's own. */
   #cursorWords: Int32Array;
   #cursorBase = 0;
@@ -161,6 +162,7 @@ export class ItemCursor {
     index.locate(hash);
     do {
       const { words, base } = index;
+      this.touched = words[base + Bucket.META_WORD];
       for (let slot = 0; slot < Bucket.SLOTS; slot++) {
         const word = words[base + Bucket.SLOT_WORD + slot * 2];
         if (word >>> 16 !== tag) continue;
@@ -169,7 +171,9 @@ export class ItemCursor {
         const item = this.arenas[page >>> Page.ARENA_SHIFT];
         const itemOffset = ((page & Page.ARENA_MASK) << Page.SHIFT) + ((word & 0xffff) << Page.UNIT_SHIFT);
         const header = itemOffset >>> 2;
-        if (item.i32[header] !== hash) continue;
+        const itemWords = item.i32;
+        this.touched = itemWords[header + 16] | itemWords[header + 32];
+        if (itemWords[header] !== hash) continue;
         const shape = item.i32[header + Item.SHAPE_WORD];
         if ((shape & 0xff00ffff) !== identity) continue;
         if (!bytesEqual(item, itemOffset + Item.HEADER_BYTES, bytes, offset, length)) continue;

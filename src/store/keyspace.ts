@@ -10,9 +10,10 @@
  */
 
 import type { Bytes } from '../layout/bytes.js';
-import { Encoding, Item, itemBytes } from '../layout/item.js';
-import { Page } from '../layout/location.js';
+import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
+import { Page, unitsOf } from '../layout/location.js';
 import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
+import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
 import { Databases } from './databases.js';
@@ -25,7 +26,7 @@ import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { Staging } from './staging.js';
-import { classOfPage, collectStats, resetCounters, type StoreStats } from './statistics.js';
+import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
 
 export { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
@@ -106,6 +107,46 @@ export class Keyspace extends Staging {
   }
 
   // ---- changes in place
+
+  /**
+   * True when a value of `length` bytes had better not be staged before its key is found: it may be written over the old one,
+   * and if not, a chunk for it is at hand.
+   */
+  prefersOverwrite(keyLength: number, length: number): boolean {
+    return length <= OVERWRITE_MAX_BYTES && this.slabs.hasSpare(CLASS_OF_UNITS[unitsOf(itemBytes(keyLength, length))]);
+  }
+
+  /**
+   * Replaces the found item by a string in its own chunk: value, client flags, expiry. False when it is none, or a new item would
+   * get a chunk of another class.
+   */
+  overwrite(bytes: Bytes, offset: number, length: number, clientFlags: number, expiryMs: number): boolean {
+    if (this.type !== ItemType.STRING || length > OVERWRITE_MAX_BYTES) return false;
+    const { value, itemOffset, keyLength, page, cursorHash: hash } = this;
+    const kind = this.ctl[this.memory.pageInfo(page)];
+    if ((kind & 0xff) !== PageKind.SLAB) return false;
+    if (CLASS_OF_UNITS[unitsOf(itemBytes(keyLength, length))] !== ((kind >>> 8) & 0xff)) return false;
+    const header = itemOffset >>> 2;
+    const wordCount = ((this.valueOffset + length + 3) >>> 2) - header;
+    const arena = page >>> Page.ARENA_SHIFT;
+    this.journal.saveAndCopy(arena, header, wordCount, this.valueOffset, bytes, offset, length);
+    const words = value.i32;
+    const database = words[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
+    words[header + Item.SHAPE_WORD] = shapeWord(keyLength, ItemType.STRING, 0, database);
+    words[header + Item.VALUE_LENGTH_WORD] = length;
+    words[header + Item.CLIENT_FLAGS_WORD] = clientFlags;
+    const { index } = this;
+    this.nextVersion(index.shardWord(hash), value, header);
+    this.restore();
+    this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
+    index.setExpiry(hash, expiryMs);
+    index.setAccess(this.accessNow);
+    index.clearFetched();
+    this.encoding = 0;
+    this.valueLength = length;
+    this.statistics[Stat.STORED]++;
+    return true;
+  }
 
   /** Journals `length` value bytes at `offset` and gives the item its next version; false when it must be staged anew. */
   edit(offset: number, length: number): boolean {
@@ -356,6 +397,8 @@ function everyShard(): boolean {
   return true;
 }
 
+/** Longer values are filled outside the lock. */
+const OVERWRITE_MAX_BYTES = 1024;
 /** Splits that one command pays for in one shard: several keys may have gone into it. */
 const SPLITS_AT_ONCE = 4;
 /** How often the background looks for participants that died without holding anything anybody waits for. */

@@ -11,6 +11,7 @@ import { Bytes } from '../../dist/layout/bytes.js';
 import { Held } from '../../dist/memory/held.js';
 import { Journal } from '../../dist/memory/journal.js';
 import { Memory } from '../../dist/memory/memory.js';
+import { addon } from '../../dist/native/addon.js';
 import { attach } from '../../dist/store/open.js';
 import { makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
@@ -45,7 +46,7 @@ function armDeath(steps) {
       return result;
     };
   };
-  for (const name of ['save', 'saveRange', 'commit', 'saveAlloc', 'commitAlloc', 'clearWord'])
+  for (const name of ['save', 'saveRange', 'commit', 'saveAndCopy', 'saveAlloc', 'commitAlloc', 'clearWord'])
     wrap(Journal.prototype, name);
   for (const name of ['set', 'clear', 'defer']) wrap(Held.prototype, name);
   for (const name of ['lock', 'unlock', 'tryLock']) wrap(Memory.prototype, name);
@@ -76,13 +77,30 @@ function hashOf(db, bytes) {
   return keyspace.hash(db, bytes, 0, bytes.length);
 }
 
+/** Values come from an arena, as a pump's input does. */
+const INPUT_BYTES = 2 ** 20;
+const inputArena = addon.allocateArena(INPUT_BYTES, {});
+const input = new Bytes(addon.wrapArena(inputArena), inputArena);
+
+/** As the SET command does it: over the old value where that may be, else staged. */
 function set(db, name, value) {
   const bytes = Bytes.from(name);
   const hash = hashOf(db, bytes);
-  if (!keyspace.stage(hash, db, bytes, 0, bytes.length, value.length)) return false;
-  keyspace.staged.u8.set(value, keyspace.stagedOffset);
+  const expiryMs = random(20) === 0 ? keyspace.nowMs + 3_600_000 : 0;
+  const overwrites = keyspace.prefersOverwrite(bytes.length, value.length);
+  const stage = () => {
+    if (!keyspace.stage(hash, db, bytes, 0, bytes.length, value.length)) return false;
+    keyspace.staged.u8.set(value, keyspace.stagedOffset);
+    return true;
+  };
+  if (!overwrites && !stage()) return false;
   keyspace.lock(hash);
-  const stored = keyspace.commit(1, 0, 0, random(20) === 0 ? keyspace.nowMs + 3_600_000 : 0);
+  let stored = false;
+  if (overwrites && keyspace.find(hash, db, bytes, 0, bytes.length)) {
+    input.u8.set(value);
+    stored = keyspace.overwrite(input, 0, value.length, 0, expiryMs);
+  }
+  if (!stored && (!overwrites || stage())) stored = keyspace.commit(1, 0, 0, expiryMs);
   keyspace.unlock(hash);
   return stored;
 }

@@ -87,15 +87,12 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
   context.counters[Counter.cmdSet]++;
   if (context.prefixes.isOn) context.prefixes.set();
   const h = context.hashKey();
-  let isStaged = false;
   if (context.isValueStaged) {
     const large = context.client.large!;
     keyspace.unparkStaged(large.slot, DB);
     large.isParked = false;
-    isStaged = true;
-  } else if (!isAppending(request.mode)) {
+  } else if (!isAppending(request.mode) && !keyspace.prefersOverwrite(context.keyLength, request.valueBytes)) {
     if (!stageValue(context, request, h)) return giveUp(context, h, request.mode);
-    isStaged = true;
   }
   context.lock(h);
   let result: StoreResult;
@@ -103,14 +100,13 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
   else if (keyspace.type !== ItemType.STRING) result = StoreResult.WRONG_TYPE;
   else result = storeOver(context, request, h);
   if (result === StoreResult.STORED) {
-    isStaged = false;
     // A commit leaves the cursor on the new item, which is in a page that can be changed.
     if (request.newCas > 0) keyspace.setVersion(request.newCas);
     if (request.wantsVersion) request.version = context.version;
   }
   if (context.watch.isWatched(WatchKind.MUTATIONS)) tellWatchers(context, request, result);
   context.unlock(h);
-  if (isStaged) keyspace.dropStaged();
+  if (keyspace.hasStaged) keyspace.dropStaged();
   return result;
 }
 
@@ -155,12 +151,8 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
     case StoreMode.APPEND:
     case StoreMode.PREPEND:
       if (!request.vivifies) return StoreResult.NOT_STORED;
-      if (!context.isValueStaged && !stageValue(context, request, h)) {
-        counters[Counter.storeNoMemory]++;
-        return StoreResult.NO_MEMORY;
-      }
   }
-  return commit(context, 0, request.clientFlags, request.expiryMs);
+  return commit(context, request, h, 0, request.clientFlags, request.expiryMs);
 }
 
 /** The cursor is on the string that the key holds. */
@@ -174,7 +166,7 @@ function storeOver(context: MemcachedContext, request: StoreRequest, h: number):
     case StoreMode.CAS:
       if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < context.version) {
         counters[Counter.casHits]++;
-        return storeStale(context, request);
+        return storeStale(context, request, h);
       }
       counters[isSame ? Counter.casHits : Counter.casBadval]++;
       if (!isSame) return StoreResult.EXISTS;
@@ -184,14 +176,15 @@ function storeOver(context: MemcachedContext, request: StoreRequest, h: number):
       if (request.compareCas > 0 && !isSame) return StoreResult.EXISTS;
       return storeJoined(context, request, h);
   }
-  return commit(context, 0, request.clientFlags, request.expiryMs);
+  if (!keyspace.hasStaged && overwrite(context, request)) return StoreResult.STORED;
+  return commit(context, request, h, 0, request.clientFlags, request.expiryMs);
 }
 
 /** The client's version is old: its value is kept, but marked stale, with the expiry and the won token of the item it replaces. */
-function storeStale(context: MemcachedContext, request: StoreRequest): StoreResult {
+function storeStale(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
   const { keyspace } = context;
   const state = Encoding.STALE | (keyspace.stateFlags & Encoding.WIN_SENT);
-  return commit(context, state, request.clientFlags, keyspace.expiryMs);
+  return commit(context, request, h, state, request.clientFlags, keyspace.expiryMs);
 }
 
 /** Old and new value together, in a new item with the old one's flags and expiry. */
@@ -213,11 +206,27 @@ function storeJoined(context: MemcachedContext, request: StoreRequest, h: number
   copyBytes(staged, oldAt, keyspace.value, keyspace.valueOffset, oldBytes);
   copyBytes(staged, newAt, context.input, request.valueOffset, newBytes);
   request.valueBytes = oldBytes + newBytes;
-  return commit(context, 0, clientFlags, expiryMs);
+  return commit(context, request, h, 0, clientFlags, expiryMs);
 }
 
-function commit(context: MemcachedContext, encoding: number, clientFlags: number, expiryMs: number): StoreResult {
-  if (context.keyspace.commit(ItemType.STRING, encoding, clientFlags, expiryMs)) return StoreResult.STORED;
+/** Writes the request's value over the found one's, where its chunk serves. */
+function overwrite(context: MemcachedContext, request: StoreRequest): boolean {
+  const { valueOffset, valueBytes, clientFlags, expiryMs } = request;
+  return context.keyspace.overwrite(context.input, valueOffset, valueBytes, clientFlags, expiryMs);
+}
+
+/** Links the staged item, or stages the request's value first. */
+function commit(
+  context: MemcachedContext,
+  request: StoreRequest,
+  h: number,
+  encoding: number,
+  clientFlags: number,
+  expiryMs: number,
+): StoreResult {
+  const { keyspace } = context;
+  const isStaged = keyspace.hasStaged || stageValue(context, request, h);
+  if (isStaged && keyspace.commit(ItemType.STRING, encoding, clientFlags, expiryMs)) return StoreResult.STORED;
   context.counters[Counter.storeNoMemory]++;
   return StoreResult.NO_MEMORY;
 }
