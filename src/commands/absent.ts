@@ -54,6 +54,11 @@ function declare(
   return { name, arity, flags, categories, since, group, summary, complexity: 'O(1)', args, run };
 }
 
+/** What answers otherwise at another time. */
+const CHANGING = new Set(
+  'bumpepoch count-failure-reports getkeysinslot info links myshardid nodes replicas shards slaves slots'.split(' '),
+);
+
 /** A subcommand of CLUSTER. */
 function cluster(
   name: string,
@@ -62,7 +67,8 @@ function cluster(
   since: string,
   args: readonly ArgumentSpec[] = [],
 ): CommandSpec {
-  return declare(name, arity, flags, since, 'Needs a cluster.', args, noCluster);
+  const spec = declare(name, arity, flags, since, 'Needs a cluster.', args, noCluster);
+  return CHANGING.has(name) ? { ...spec, tips: ['nondeterministic_output'] } : spec;
 }
 
 /** READONLY and the like. */
@@ -74,6 +80,12 @@ function connection(name: string, flags: number): CommandSpec {
 const NODE = [stringArg('node-id')];
 const SLOTS = [integerArg('slot', { multiple: true })];
 const RANGES = [blockArg('range', [integerArg('start-slot'), integerArg('end-slot')], { multiple: true })];
+const SLOT_STATE = oneOf('subcommand', [
+  stringArg('importing', { token: 'IMPORTING' }),
+  stringArg('migrating', { token: 'MIGRATING' }),
+  stringArg('node', { token: 'NODE' }),
+  tokenArg('STABLE'),
+]);
 const MASTER = [
   oneOf('args', [
     blockArg('host-port', [stringArg('host'), integerArg('port')]),
@@ -126,7 +138,7 @@ export const absentParts: readonly CommandSpec[] = [
       ]),
       cluster('saveconfig', 2, CHANGES, '3.0.0'),
       cluster('set-config-epoch', 3, CHANGES, '3.0.0', [integerArg('config-epoch')]),
-      cluster('setslot', -4, CHANGES, '3.0.0', [integerArg('slot'), stringArg('subcommand')]),
+      cluster('setslot', -4, CHANGES, '3.0.0', [integerArg('slot'), SLOT_STATE]),
       cluster('shards', 2, LOADING, '7.0.0'),
       {
         ...cluster('slaves', 3, ADMIN, '3.0.0', NODE),
@@ -186,7 +198,10 @@ export const absentParts: readonly CommandSpec[] = [
     summary: 'Commands about modules, of which there are none.',
     complexity: 'Depends on the subcommand',
     subcommands: [
-      declare('list', 2, MODULES, '4.0.0', 'Returns the loaded modules.', [], moduleList, 'server'),
+      {
+        ...declare('list', 2, MODULES, '4.0.0', 'Returns the loaded modules.', [], moduleList, 'server'),
+        tips: ['nondeterministic_output_order'],
+      },
       declare(
         'load',
         -3,

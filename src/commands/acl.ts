@@ -196,14 +196,28 @@ function sub(
   summary: string,
   args: readonly ArgumentSpec[],
   run: (context: Context) => void,
+  tips?: readonly string[],
 ): CommandSpec {
   const categories = Category.NONE;
-  return { name, arity, flags, categories, since: '6.0.0', group: 'server', summary, complexity: 'O(1)', args, run };
+  return {
+    name,
+    arity,
+    flags,
+    categories,
+    since: '6.0.0',
+    group: 'server',
+    summary,
+    complexity: 'O(1)',
+    args,
+    tips,
+    run,
+  };
 }
 
 const USERNAME = stringArg('username');
 const USERNAMES = stringArg('username', { multiple: true });
 const RULES = optional(stringArg('rule', { multiple: true }));
+const ALL_NODES = ['request_policy:all_nodes', 'response_policy:all_succeeded'];
 const LOG_OPERATION = oneOf('operation', [integerArg('count'), tokenArg('RESET')], { optional: true });
 
 export const aclCommands: readonly CommandSpec[] = [
@@ -224,18 +238,21 @@ export const aclCommands: readonly CommandSpec[] = [
       sub('cat', -2, PLAIN, 'Returns the categories, or the commands of one.', [optional(stringArg('category'))], cat),
       sub('genpass', -2, PLAIN, 'Returns a random password.', [optional(integerArg('bits'))], genPass),
       sub('log', -2, ADMIN | Flag.ASKS, 'Returns refused requests and failed logins.', [LOG_OPERATION], log),
-      sub('setuser', -3, ASKING, 'Makes or changes a user.', [USERNAME, RULES], setUser),
-      sub('deluser', -3, ASKING, 'Removes users; their connections end.', [USERNAMES], delUser),
+      sub('setuser', -3, ASKING, 'Makes or changes a user.', [USERNAME, RULES], setUser, ALL_NODES),
+      sub('deluser', -3, ASKING, 'Removes users; their connections end.', [USERNAMES], delUser, ALL_NODES),
       sub('load', 2, ASKING, 'Reads the users from the ACL file.', [], load),
-      sub('save', 2, ASKING, 'Writes the users into the ACL file.', [], save),
-      sub(
-        'dryrun',
-        -4,
-        ADMIN,
-        'Says whether a user may run a command, without running it.',
-        [USERNAME, stringArg('command'), optional(stringArg('arg', { multiple: true }))],
-        dryRun,
-      ),
+      sub('save', 2, ASKING, 'Writes the users into the ACL file.', [], save, ALL_NODES),
+      {
+        ...sub(
+          'dryrun',
+          -4,
+          ADMIN,
+          'Says whether a user may run a command, without running it.',
+          [USERNAME, stringArg('command'), optional(stringArg('arg', { multiple: true }))],
+          dryRun,
+        ),
+        since: '7.0.0',
+      },
       helpCommand('acl', 'server', Category.NONE, '6.0.0'),
     ],
   },

@@ -176,30 +176,44 @@ function sub(
   args: readonly ArgumentSpec[],
   run: (context: Context) => void,
   complexity = 'O(1)',
+  tips?: readonly string[],
 ): CommandSpec {
   const categories = Category.CONNECTION;
-  return { name, arity, flags, categories, since, group: 'connection', summary, complexity, args, run };
+  return { name, arity, flags, categories, since, group: 'connection', summary, complexity, args, tips, run };
 }
 
 const ON_OFF = oneOf('enabled', [tokenArg('ON'), tokenArg('OFF')]);
+const CHANGING = ['nondeterministic_output'];
+const ALL_NODES = ['request_policy:all_nodes', 'response_policy:all_succeeded'];
 const PER_CLIENT = 'O(N), N being the number of connections';
-const CLIENT_TYPE = oneOf(
+const LIST_TYPE = oneOf(
   'client-type',
-  [tokenArg('NORMAL'), tokenArg('MASTER'), tokenArg('REPLICA'), tokenArg('PUBSUB')],
+  [tokenArg('normal'), tokenArg('master'), tokenArg('replica'), tokenArg('pubsub')],
   { token: 'TYPE', optional: true },
+);
+const KILL_TYPE = oneOf(
+  'client-type',
+  [
+    tokenArg('normal'),
+    tokenArg('master', { since: '3.2.0' }),
+    tokenArg('slave'),
+    tokenArg('replica', { since: '5.0.0' }),
+    tokenArg('pubsub'),
+  ],
+  { token: 'TYPE', optional: true, since: '2.8.12' },
 );
 const KILL_FILTER = oneOf('filter', [
   stringArg('old-format'),
   oneOf(
     'new-format',
     [
-      integerArg('client-id', { token: 'ID' }),
-      CLIENT_TYPE,
-      stringArg('username', { token: 'USER' }),
-      stringArg('addr', { token: 'ADDR' }),
-      stringArg('laddr', { token: 'LADDR' }),
-      oneOf('skipme', [tokenArg('YES'), tokenArg('NO')], { token: 'SKIPME' }),
-      integerArg('maxage', { token: 'MAXAGE' }),
+      integerArg('client-id', { token: 'ID', optional: true, since: '2.8.12' }),
+      KILL_TYPE,
+      stringArg('username', { token: 'USER', optional: true }),
+      stringArg('addr', { token: 'ADDR', optional: true }),
+      stringArg('laddr', { token: 'LADDR', optional: true, since: '6.2.0' }),
+      oneOf('skipme', [tokenArg('YES'), tokenArg('NO')], { token: 'SKIPME', optional: true }),
+      integerArg('maxage', { token: 'MAXAGE', optional: true }),
     ],
     { multiple: true },
   ),
@@ -217,28 +231,41 @@ export const clientCommands: readonly CommandSpec[] = [
     complexity: 'Depends on the subcommand',
     subcommands: [
       sub('id', 2, PLAIN, '5.0.0', 'Returns the id of this connection.', [], id),
-      sub('info', 2, PLAIN | ASKING, '6.2.0', 'Describes this connection.', [], info),
+      sub('info', 2, PLAIN | ASKING, '6.2.0', 'Describes this connection.', [], info, 'O(1)', CHANGING),
       sub(
         'list',
         -2,
         ADMIN | ASKING,
         '2.4.0',
         'Describes the open connections, one a line.',
-        [CLIENT_TYPE, integerArg('client-id', { token: 'ID', optional: true, multiple: true })],
+        [LIST_TYPE, integerArg('client-id', { token: 'ID', optional: true, multiple: true })],
         list,
         PER_CLIENT,
+        CHANGING,
       ),
       sub('kill', -3, ADMIN | ASKING, '2.4.0', 'Closes connections.', [KILL_FILTER], kill, PER_CLIENT),
       sub('getname', 2, PLAIN, '2.6.9', 'Returns the name of this connection.', [], getName),
-      sub('setname', 3, PLAIN, '2.6.9', 'Names this connection.', [stringArg('connection-name')], setName),
+      sub(
+        'setname',
+        3,
+        PLAIN,
+        '2.6.9',
+        'Names this connection.',
+        [stringArg('connection-name')],
+        setName,
+        'O(1)',
+        ALL_NODES,
+      ),
       sub(
         'setinfo',
         4,
         PLAIN,
         '7.2.0',
         'Tells the name or version of the client library.',
-        [oneOf('attr', [stringArg('libname', { token: 'LIB-NAME' }), stringArg('libver', { token: 'LIB-VER' })])],
+        [oneOf('attr', [stringArg('libname', { token: 'lib-name' }), stringArg('libver', { token: 'lib-ver' })])],
         setInfo,
+        'O(1)',
+        ALL_NODES,
       ),
       sub('no-evict', 3, ADMIN, '7.0.0', 'Keeps this connection when client memory is short.', [ON_OFF], noEvict),
       sub(

@@ -192,9 +192,9 @@ function sub(
   summary: string,
   args: readonly ArgumentSpec[],
   run: (context: Context) => void,
+  tips: readonly string[],
 ): CommandSpec {
   const complexity = 'O(N), N being the number of entries';
-  const tips = ['request_policy:all_nodes', 'nondeterministic_output'];
   return {
     name,
     arity,
@@ -210,6 +210,12 @@ function sub(
   };
 }
 
+const EVERYWHERE = ['request_policy:all_nodes', 'nondeterministic_output'];
+const SUM = ['request_policy:all_nodes', 'response_policy:agg_sum', 'nondeterministic_output'];
+const DIFFERENT = ['nondeterministic_output', 'request_policy:all_nodes', 'response_policy:special'];
+const ALL_SUCCEED = ['request_policy:all_nodes', 'response_policy:all_succeeded'];
+const RESETS = ['request_policy:all_nodes', 'response_policy:agg_sum'];
+
 export const observation: readonly CommandSpec[] = [
   {
     name: 'slowlog',
@@ -221,9 +227,18 @@ export const observation: readonly CommandSpec[] = [
     summary: 'Commands about the log of slow commands.',
     complexity: 'Depends on the subcommand',
     subcommands: [
-      sub('get', -2, SLOWLOG, '2.2.12', 'Returns the newest entries.', [optional(integerArg('count'))], slowLogGet),
-      sub('len', 2, SLOWLOG, '2.2.12', 'Returns the number of entries.', [], slowLogLength),
-      sub('reset', 2, SLOWLOG, '2.2.12', 'Empties the log.', [], slowLogReset),
+      sub(
+        'get',
+        -2,
+        SLOWLOG,
+        '2.2.12',
+        'Returns the newest entries.',
+        [optional(integerArg('count'))],
+        slowLogGet,
+        EVERYWHERE,
+      ),
+      sub('len', 2, SLOWLOG, '2.2.12', 'Returns the number of entries.', [], slowLogLength, SUM),
+      sub('reset', 2, SLOWLOG, '2.2.12', 'Empties the log.', [], slowLogReset, ALL_SUCCEED),
       helpCommand('slowlog', 'server', Category.NONE, '6.2.0'),
     ],
   },
@@ -237,8 +252,17 @@ export const observation: readonly CommandSpec[] = [
     summary: 'Commands about events that took long.',
     complexity: 'Depends on the subcommand',
     subcommands: [
-      sub('latest', 2, LATENCY, '2.8.13', 'Returns the newest sample of each event.', [], latencyLatest),
-      sub('history', 3, LATENCY, '2.8.13', 'Returns the samples of an event.', [stringArg('event')], latencyHistory),
+      sub('latest', 2, LATENCY, '2.8.13', 'Returns the newest sample of each event.', [], latencyLatest, DIFFERENT),
+      sub(
+        'history',
+        3,
+        LATENCY,
+        '2.8.13',
+        'Returns the samples of an event.',
+        [stringArg('event')],
+        latencyHistory,
+        DIFFERENT,
+      ),
       sub(
         'reset',
         -2,
@@ -247,6 +271,7 @@ export const observation: readonly CommandSpec[] = [
         'Forgets the samples of some events, or of all.',
         [optional(stringArg('event', { multiple: true }))],
         latencyReset,
+        RESETS,
       ),
       sub(
         'histogram',
@@ -254,11 +279,21 @@ export const observation: readonly CommandSpec[] = [
         LATENCY & ~Flag.ASKS,
         '7.0.0',
         'Returns how long commands took, as distributions.',
-        [optional(stringArg('command', { multiple: true }))],
+        [optional(stringArg('COMMAND', { multiple: true }))],
         latencyHistogram,
+        DIFFERENT,
       ),
-      sub('graph', 3, LATENCY, '2.8.13', 'Draws the samples of an event.', [stringArg('event')], latencyGraph),
-      sub('doctor', 2, LATENCY, '2.8.13', 'Explains the samples in words.', [], latencyDoctor),
+      sub(
+        'graph',
+        3,
+        LATENCY,
+        '2.8.13',
+        'Draws the samples of an event.',
+        [stringArg('event')],
+        latencyGraph,
+        DIFFERENT,
+      ),
+      sub('doctor', 2, LATENCY, '2.8.13', 'Explains the samples in words.', [], latencyDoctor, DIFFERENT),
       helpCommand('latency', 'server', Category.NONE, '2.8.13'),
     ],
   },
