@@ -116,6 +116,7 @@ export class Supervisor {
   }
 
   #spawn(index: number): WorkerThread {
+    const users = this.#users.everyone;
     return new WorkerThread(
       {
         workerIndex: index,
@@ -125,11 +126,21 @@ export class Supervisor {
         counterBlock: this.counterBlock,
         counterBaseline: this.counterBaseline,
         startedAtMs: this.startedAtMs,
-        users: this.#users.everyone,
+        users,
         listensOnUnix: index === 0,
       },
-      (message) => this.#receive(index, message),
+      (message) => {
+        if (message.type === 'ready') this.#catchUp(index, users);
+        this.#receive(index, message);
+      },
     );
+  }
+
+  /** What has changed while the worker started, when it was not among those that are told. */
+  #catchUp(index: number, known: UserChange): void {
+    const worker = this.#workers[index];
+    worker.post({ type: 'settings', askId: 0, changes: this.settings });
+    worker.post({ type: 'users', askId: 0, change: this.#users.changeSince(known) });
   }
 
   /** Waits for a worker's end and replaces it, until the server stops. */

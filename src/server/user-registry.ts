@@ -34,6 +34,13 @@ export class UserRegistry {
     return { removed: [], set: this.#users.all().map((user) => [user.name, user.describe()] as const) };
   }
 
+  /** From what a worker began with to what is now. */
+  changeSince(known: UserChange): UserChange {
+    const { set } = this.everyone;
+    const names = new Set(set.map(([name]) => name));
+    return { removed: known.set.map(([name]) => name).filter((name) => !names.has(name)), set };
+  }
+
   setUser(name: string, rules: readonly string[]): UserChange | string {
     const change = this.#users.setUser(name, rules, this.#givesAllChannels);
     return typeof change === 'string' ? `ERR ${change}` : change;

@@ -97,3 +97,23 @@ test('a worker that dies is replaced; the other one and the data stay', async ()
   const living = opened.filter((client) => !client.isClosed);
   expect(counters.total(Counter.connections)).toBe(living.length);
 });
+
+test('a worker that starts while users and settings change has them all', async () => {
+  const [before] = await connectMany(1, running.redisPort);
+  await running.server.killWorker(1);
+  let users = 0;
+  const { counters } = running.server;
+  const deadline = performance.now() + 10_000;
+  while (counters.ofWorker(1, Counter.connections) === 0 && performance.now() < deadline) {
+    const admin = before.isClosed ? (await connectMany(1, running.redisPort))[0] : before;
+    await admin.ask(`ACL SETUSER late-${users++} on nopass +ping\r\n`, '+OK\r\n');
+    await admin.ask(`CONFIG SET slowlog-max-len ${1000 + users}\r\n`, '+OK\r\n');
+    await connectMany(1, running.redisPort);
+  }
+  expect(counters.ofWorker(1, Counter.connections)).toBeGreaterThan(0);
+  // Among so many there are connections of both workers.
+  for (const client of await connectMany(20, running.redisPort)) {
+    await client.ask('CONFIG GET slowlog-max-len\r\n', `*2\r\n$15\r\nslowlog-max-len\r\n$4\r\n${1000 + users}\r\n`);
+    for (let i = 0; i < users; i++) await client.ask(`AUTH late-${i} any\r\n`, '+OK\r\n');
+  }
+});
