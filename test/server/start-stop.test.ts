@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { makePool, removePool } from '../helpers/pool.js';
 import { freePorts } from '../helpers/ports.js';
 import { RawClient } from '../helpers/raw-client.js';
 import { startTestServer } from '../helpers/server.js';
@@ -89,4 +90,27 @@ test('other machines are not served without a password, and the message says how
   await client.ask('PING\r\n', '+PONG\r\n');
   client.destroy();
   await server.stop();
+});
+
+test('a second server on the pool of a first one is refused and told who has it; the first does not notice', async () => {
+  const first = await startTestServer({ args: ['--maxmemory-policy=noeviction'] });
+  await expect(startTestServer({ pool: first.pool, args: ['--maxmemory-policy=allkeys-random'] })).rejects.toThrow(
+    new RegExp(
+      `ended with 1; it printed:[\\s\\S]*a server runs on this pool already, process ${first.pid}[\\s\\S]*--pool`,
+    ),
+  );
+  const client = await RawClient.connect(first.redisPort);
+  await client.ask('CONFIG GET maxmemory-policy\r\n', '*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n');
+  await client.ask('SET k v\r\n', '+OK\r\n');
+  client.destroy();
+  await first.kill();
+});
+
+test('a killed server leaves the pool to the next one', async () => {
+  const pool = await makePool();
+  const first = await startTestServer({ pool });
+  await first.kill();
+  const second = await startTestServer({ pool });
+  await second.stop();
+  await removePool(pool);
 });
