@@ -4,7 +4,7 @@
  * Owns: nothing but its seat in the pool. Invariant: each call locks one shard at a time, for the in-memory work only, and first looks
  * whether the store gate is closed.
  */
-import type { Bytes } from '../layout/bytes.js';
+import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Item, ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import { readText } from '../native/text.js';
@@ -151,6 +151,21 @@ export class Cache {
     if (found) this.#keyspace.remove();
     this.#keyspace.unlock(hash);
     return found;
+  }
+
+  /** Removes a key if it has this value, in one step (to give back a lock that others may have taken over); true when it did. */
+  deleteIf(key: Key, value: Value): boolean {
+    const keyspace = this.#keyspace;
+    const expected = this.#encodeValue(value);
+    const hash = this.#lock(key);
+    const matches =
+      this.#find(hash) &&
+      keyspace.type === ItemType.STRING &&
+      keyspace.valueLength === expected.length &&
+      bytesEqual(keyspace.value, keyspace.valueOffset, expected.bytes, 0, expected.length);
+    if (matches) keyspace.remove();
+    keyspace.unlock(hash);
+    return matches;
   }
 
   /**

@@ -142,6 +142,8 @@ export const enum Participant {
   IN_BATCH_WORD = 3,
   /** 1 = it takes shard locks without marking batches. */
   UNBATCHED_WORD = 4,
+  /** Random, new each time the seat is taken. */
+  INCARNATION_WORD = 5,
   WORDS = 16,
 }
 

@@ -306,6 +306,7 @@ function sit(memory: Memory, seat: number, path: string): Keyspace {
   ctl[at + Participant.PID_WORD] = process.pid;
   ctl[at + Participant.IN_BATCH_WORD] = 0;
   ctl[at + Participant.UNBATCHED_WORD] = 0;
+  ctl[at + Participant.INCARNATION_WORD] = getRandomValues(new Int32Array(1))[0];
   // From here a death is found and mended: what it has taken by then is marked as its own.
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
   const page = takeFirstPage(memory);
