@@ -28,6 +28,7 @@
         'pump_module_conn.c',
         'pump_send.c',
         'pump_udp.c',
+        'pump_unix.c',
       ],
       'defines': [ 'NAPI_VERSION=8', '_GNU_SOURCE' ],
       'cflags': [ '-O3', '-std=gnu11', '-Wall', '-Wextra', '-fvisibility=hidden' ],

@@ -121,7 +121,6 @@ export class Supervisor {
         counterBlock: this.counterBlock,
         counterBaseline: this.counterBaseline,
         startedAtMs: this.startedAtMs,
-        listensOnUnix: index === 0,
       },
       (message) => this.#receive(index, message),
     );
