@@ -158,6 +158,11 @@ export class Context {
     if (!this.client.noTouch) this.keyspace.access();
   }
 
+  /** A writing command has looked its key up: the item counts as used, not as hit (unless CLIENT NO-TOUCH). */
+  touch(): void {
+    if (!this.client.noTouch) this.keyspace.use();
+  }
+
   /** A command looked at its key without using the value (EXISTS, TTL): statistics only. */
   seen(): void {
     this.environment.counters.values[Counter.hits]++;

@@ -98,6 +98,7 @@ function msetNx(context: Context): void {
   for (let i = 1; i < context.argc; i += 2) {
     if (context.find(context.keyHashes[(i - 1) >>> 1], i)) {
       dropParked(context);
+      context.touch();
       context.reply.integer(0);
       return;
     }

@@ -235,16 +235,16 @@ export const schema: Schema = {
   }),
   lfuLogFactor: declare(
     'Observation and tuning',
-    integer(0, 1_000_000),
+    integer(0, 2_147_483_647),
     10,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item have a scale of their own.',
+    'How many uses it takes for the counter of the *-lfu policies to grow; 0 = one.',
     { live: true, redis: ['lfu-log-factor'] },
   ),
   lfuDecayTime: declare(
     'Observation and tuning',
-    integer(0, 1_000_000, 'MINUTES'),
+    integer(0, 2_147_483_647, 'MINUTES'),
     1,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item age as the clock hand passes.',
+    'Minutes after which the counter of the *-lfu policies falls by one; 0 = never.',
     { live: true, redis: ['lfu-decay-time'] },
   ),
   loglevel: declare(

@@ -123,6 +123,7 @@ export class Cache {
     let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
     try {
       const found = this.#find(hash);
+      if (found && keyspace.isLfu) keyspace.use();
       if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
         if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
         if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
@@ -184,6 +185,7 @@ export class Cache {
         const text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
         sum += /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
         expiryMs = keyspace.expiryMs;
+        if (keyspace.isLfu) keyspace.use();
       }
       if (!Number.isSafeInteger(sum)) {
         throw new CacheError('ERR_ENTRESOL_NOT_AN_INTEGER', 'the value or the sum is not an integer below 2^53');

@@ -28,6 +28,7 @@ export interface LoopStore {
   /** The bytes of a region send have left. */
   unpin(token: number): void;
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
+  setLfu(logFactor: number, decayMinutes: number): void;
   setMaxMemory(bytes: number): void;
 }
 
@@ -299,6 +300,7 @@ export class Loop implements ControlHost {
   #applySettings(): void {
     const { settings } = this.control;
     this.#store.setPolicy(settings.maxmemoryPolicy);
+    this.#store.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
     this.#store.setMaxMemory(settings.maxmemory);
     // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
     // limit stops a flood below it, at little cost.

@@ -202,7 +202,7 @@ export abstract class Staging extends ItemCursor {
       this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
       index.setLocation(hash, page, unit);
       index.setExpiry(hash, expiryMs);
-      index.setAccess(this.accessNow);
+      if (!this.isLfu) index.setAccess(this.accessNow);
       index.clearFetched();
     } else {
       this.makeHeldRoom();
@@ -244,7 +244,10 @@ export abstract class Staging extends ItemCursor {
     ) {
       return this.found;
     }
-    return this.findKey(hash, database, item, itemOffset + Item.HEADER_BYTES, this.#stagedKeyLength);
+    const isFound = this.findKey(hash, database, item, itemOffset + Item.HEADER_BYTES, this.#stagedKeyLength);
+    // An overwritten item stays as used as it was, and once more; a command that has looked for itself has counted its look.
+    if (isFound && this.isLfu) this.useLfu();
+    return isFound;
   }
 
   get hasStaged(): boolean {

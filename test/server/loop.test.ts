@@ -37,6 +37,7 @@ class CountingStore implements LoopStore {
     this.unpinned.push(token);
   }
   setPolicy(): void {}
+  setLfu(): void {}
   setMaxMemory(): void {}
 }
 
