@@ -7,6 +7,7 @@
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
 import { CommandStat, Counter } from '../layout/counters.js';
+import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
@@ -20,7 +21,7 @@ import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
 export const MAX_KEY_BYTES = 65_535;
-/** FAST commands are timed once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
+/** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
 const SAMPLE = 128;
 /** Commands that took longer are offered to the latency monitor. */
 const LATENCY_MS_MIN = 1;
@@ -46,6 +47,7 @@ export class Executor {
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
   private readonly stats: Float64Array;
+  private readonly latencies: Float64Array;
   private readonly counters: Float64Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
@@ -59,6 +61,7 @@ export class Executor {
     this.reply = reply;
     this.keyspace = environment.keyspace;
     this.stats = environment.counters.commandStats;
+    this.latencies = environment.counters.latencies;
     this.counters = environment.counters.values;
     this.context = new Context(environment, reply, this);
   }
@@ -235,7 +238,11 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
-    const timed = command.timed || this.timesAll || ++this.tick % SAMPLE === 0;
+    const timed =
+      command.timed ||
+      this.timesAll ||
+      ++this.tick % SAMPLE === 0 ||
+      this.stats[command.index * CommandStat.WORDS + CommandStat.calls] < SAMPLE;
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
@@ -255,8 +262,12 @@ export class Executor {
 
   private time(command: Command, elapsedMs: number): void {
     const microseconds = elapsedMs * 1000;
-    const weight = command.timed || this.timesAll ? 1 : SAMPLE;
-    this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
+    const row = command.index * CommandStat.WORDS;
+    const weight = command.timed || this.timesAll || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
+    this.stats[row + CommandStat.microseconds] += microseconds * weight;
+    if (this.environment.settings.latencyTracking) {
+      this.latencies[command.index * LatencyBucket.COUNT + latencyBucket(Math.round(elapsedMs * 1e6))] += weight;
+    }
     const control = this.environment.control;
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
     if (control.isSlow(microseconds)) this.recordSlow(microseconds);

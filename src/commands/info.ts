@@ -10,6 +10,7 @@ import { ERROR_CODES } from '../protocol/resp/error-codes.js';
 import type { StoreStats } from '../store/statistics.js';
 import { REDIS_VERSION } from './connection.js';
 import type { Context } from './context.js';
+import { latencyPercentiles } from './latency.js';
 
 type Field = readonly [name: string, value: string | number];
 type Section = (context: Context, stats: StoreStats) => readonly Field[];
@@ -24,6 +25,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   CPU: cpuSection,
   Modules: () => [],
   Commandstats: commandStatsSection,
+  Latencystats: latencyStatsSection,
   Errorstats: errorStatsSection,
   Cluster: () => [['cluster_enabled', 0]],
   Keyspace: keyspaceSection,
@@ -31,7 +33,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
 };
 
 /** Shown only when asked for, or with ALL and EVERYTHING. */
-const NOT_DEFAULT = new Set(['commandstats', 'tiers']);
+const NOT_DEFAULT = new Set(['commandstats', 'latencystats', 'tiers']);
 
 export function info(context: Context): void {
   context.reply.verbatim('txt', infoText(context));
@@ -280,6 +282,10 @@ function commandStatsSection(context: Context): readonly Field[] {
     ]);
   }
   return fields;
+}
+
+function latencyStatsSection(context: Context): readonly Field[] {
+  return latencyPercentiles(context).map(([name, text]): Field => [`latency_percentiles_usec_${name}`, text]);
 }
 
 function errorStatsSection(context: Context): readonly Field[] {

@@ -4,7 +4,7 @@
  * Flags (--memcached-port), environment (ENTRESOL_MEMCACHED_PORT), TOML keys (memcached-port), --help and CONFIG GET/SET
  * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
  */
-import { addresses, countOrAuto, fileMode, integer, oneOf, powerOfTwo, secret, size, text, yesNo } from './kinds.js';
+import { addresses, countOrAuto, fileMode, integer, oneOf, percentiles, powerOfTwo, secret, size, text, yesNo } from './kinds.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
 import { declare, type Setting } from './setting.js';
 
@@ -69,6 +69,8 @@ export interface Settings extends MemcachedSettings {
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
+  latencyTracking: boolean;
+  latencyTrackingInfoPercentiles: readonly number[];
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
@@ -228,6 +230,20 @@ export const schema: Schema = {
     0,
     'LATENCY records events slower than this; 0 = off.',
     { live: true, redis: ['latency-monitor-threshold'] },
+  ),
+  latencyTracking: declare(
+    'Observation and tuning',
+    yesNo(),
+    true,
+    'Keeps the distribution of latencies of each command (LATENCY HISTOGRAM, INFO latencystats).',
+    { live: true, redis: ['latency-tracking'] },
+  ),
+  latencyTrackingInfoPercentiles: declare(
+    'Observation and tuning',
+    percentiles(),
+    [50, 99, 99.9],
+    'Percentiles that INFO latencystats shows.',
+    { live: true, redis: ['latency-tracking-info-percentiles'] },
   ),
   hz: declare('Observation and tuning', integer(1, 500), 10, 'Rounds of background work (expiry) per second.', {
     live: true,

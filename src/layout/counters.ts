@@ -1,12 +1,15 @@
 /**
  * The counters that INFO, stats and the metrics page sum: one SharedArrayBuffer, one row for each worker.
  *
- *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed) | padding |
+ *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed)
+ *          | COMMANDS x latency buckets (layout/latency-buckets) | padding |
  *   after the rows: | shared Int32 words (index: SharedWord), changed with Atomics only |
  *
  * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
  * the platforms we run on) and read by anyone. A row survives the worker that wrote it, so totals never go back.
  */
+
+import { LatencyBucket } from './latency-buckets.js';
 
 /** Indices of one row's plain counters. Gauges (connections, heldBytes) are set, the rest only grow. */
 export const enum Counter {
@@ -116,7 +119,10 @@ export const WATCH_GAUGES = 5;
 /** Commands that can be counted one by one: more than Redis and its modules name. */
 export const COMMANDS_MAX = 512;
 
-const ROW_DOUBLES = alignUp(Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS, 16);
+const LATENCY_AT = Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS;
+const LATENCY_DOUBLES = COMMANDS_MAX * LatencyBucket.COUNT;
+/** 1.4 MiB, of which the latencies of commands that are never called stay untouched pages. */
+const ROW_DOUBLES = alignUp(LATENCY_AT + LATENCY_DOUBLES, 16);
 
 function alignUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
@@ -132,12 +138,15 @@ export class CounterRow {
   readonly values: Float64Array;
   /** Index commandId * CommandStat.WORDS + CommandStat.x. */
   readonly commandStats: Float64Array;
+  /** Calls in each latency bucket: index commandId * LatencyBucket.COUNT + bucket. */
+  readonly latencies: Float64Array;
   readonly shared: Int32Array;
 
   constructor(block: SharedArrayBuffer, workerIndex: number) {
     const rowOffset = workerIndex * ROW_DOUBLES * 8;
     this.values = new Float64Array(block, rowOffset, Counter.COUNT);
     this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
+    this.latencies = new Float64Array(block, rowOffset + LATENCY_AT * 8, LATENCY_DOUBLES);
     this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
   }
 }
@@ -176,6 +185,17 @@ export class CounterTotals {
     return sum;
   }
 
+  /** Calls of a command in each latency bucket. */
+  latencyTotals(commandId: number): Float64Array {
+    const first = commandId * LatencyBucket.COUNT;
+    const counts = new Float64Array(LatencyBucket.COUNT);
+    for (let i = 0; i < LatencyBucket.COUNT; i++) {
+      counts[i] = -this.#baseline[LATENCY_AT + first + i];
+      for (const row of this.#rows) counts[i] += row.latencies[first + i];
+    }
+    return counts;
+  }
+
   sharedWord(word: SharedWord): number {
     return Atomics.load(this.#shared, word);
   }
@@ -192,6 +212,11 @@ export class CounterTotals {
       let sum = 0;
       for (const row of this.#rows) sum += row.commandStats[index];
       this.#baseline[Counter.COUNT + index] = sum;
+    }
+    for (let index = 0; index < LATENCY_DOUBLES; index++) {
+      let sum = 0;
+      for (const row of this.#rows) sum += row.latencies[index];
+      if (sum !== this.#baseline[LATENCY_AT + index]) this.#baseline[LATENCY_AT + index] = sum;
     }
   }
 }
