@@ -8,13 +8,23 @@
  */
 import { CommandStat, Counter } from '../layout/counters.js';
 import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
+import { SlowHolder } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
-import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import {
+  BUSY_FUNCTION,
+  BUSY_SCRIPT,
+  EXEC_ABORTED,
+  KEY_TOO_LONG,
+  NO_AUTH,
+  unknownCommand,
+  unknownSubcommand,
+  wrongArity,
+} from './errors.js';
 import { extractKeys } from './keys.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
@@ -43,6 +53,9 @@ export class Executor {
 
   /** Times every call, not only what may be slow: the driver sets it when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
+
+  /** A script keeps this worker out of the store: only what needs no store and is allowed then runs. Set by the driver. */
+  shutOutBy: SlowHolder = SlowHolder.NONE;
 
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
@@ -87,6 +100,8 @@ export class Executor {
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
     if (!client.authenticated && !command.has(Flag.NO_AUTH) && this.environment.settings.requirepass !== '')
       return this.reject(command, NO_AUTH);
+    if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
+      return this.reject(command, this.shutOutBy === SlowHolder.FUNCTION ? BUSY_FUNCTION : BUSY_SCRIPT);
     client.lastCommand = command;
     context.command = command;
     const transaction = client.transaction;
@@ -170,6 +185,10 @@ export class Executor {
     if (transaction !== null) transaction.broken = true;
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
     this.reply.error(text);
+  }
+
+  private mayRunShutOut(command: Command): boolean {
+    return command.has(Flag.ALLOW_BUSY) && command.keyMode === KeyMode.NONE && !command.exclusive;
   }
 
   private rejectUnknown(): void {

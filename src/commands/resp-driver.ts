@@ -77,6 +77,11 @@ export class RespDriver implements Driver<Client> {
     return position - offset;
   }
 
+  /** A request whose value is on its way into the store goes on there. */
+  answersShutOut(client: Client): boolean {
+    return client.large === null;
+  }
+
   resumeInto(client: Client): void {
     client.intoLength = 0;
   }
@@ -134,6 +139,8 @@ export class RespDriver implements Driver<Client> {
     parser.maxBulkBytes = settings.protoMaxBulkLen;
     this.executor.timesAll =
       settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
+    const shutOutBy = this.environment.keyspace.gate.shutOutBy;
+    this.executor.shutOutBy = shutOutBy;
     const repliesStart = output.written;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
@@ -165,7 +172,7 @@ export class RespDriver implements Driver<Client> {
       if (status === ParseStatus.MORE) {
         // Empty requests (CRLF, *0) leave no record, but are done with.
         position = parser.restOffset;
-        if (position < end) position = this.large.begin(client, input, position);
+        if (position < end && shutOutBy === 0) position = this.large.begin(client, input, position);
         return position;
       }
       if (count === 0) position = parser.restOffset;

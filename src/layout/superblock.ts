@@ -58,6 +58,8 @@ export const enum Super {
   // One cache line each for words that are contended.
   /** The store gate: 0 = open, else the exclusive participant's number + 1. */
   GATE_WORD = 64,
+  /** What keeps the gate closed for longer than others need put up with: a SlowHolder; 0 = nothing. */
+  GATE_SLOW_WORD = 65,
   /** Lock of the page table, the directory and the capacity log's queue. */
   PAGE_LOCK_WORD = 96,
   DRAM_FREE_WORD = 97,
@@ -98,6 +100,12 @@ export const enum Super {
 
   BYTES = 4096,
   WORDS = 1024,
+}
+
+export const enum SlowHolder {
+  NONE = 0,
+  SCRIPT = 1,
+  FUNCTION = 2,
 }
 
 /** A shard's block, 64 bytes: one cache line, written only by the lock's holder. */

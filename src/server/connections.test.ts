@@ -24,6 +24,10 @@ class CountingDriver implements Driver {
   feed(): number {
     return 0;
   }
+  answersShutOut(): boolean {
+    return true;
+  }
+
   resumeInto(): void {}
   closed(client: DriverClient): void {
     this.closedIds.push(client.id);

@@ -14,6 +14,7 @@ import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
+import { ShutOut } from './shut-out.js';
 import { answerTopic } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
 
@@ -21,7 +22,8 @@ import type { ControlHost, WorkerControl } from './worker-control.js';
 export interface LoopStore {
   /** Wall-clock milliseconds of this turn. */
   setClock(ms: number): void;
-  enterBatch(): void;
+  /** False = a long script runs alone: this turn must do without the store. */
+  tryEnterBatch(): boolean;
   leaveBatch(): void;
   /** Expiry, reclaim, purge for about so long; true when there is more to do now. */
   background(budgetMicroseconds: number): boolean;
@@ -48,6 +50,8 @@ const BUSY_SLICE_MICROSECONDS = 250;
 const IDLE_SLICE_MICROSECONDS = 1000;
 /** How often the gauges of the pump are published and long turns are looked for. */
 const GAUGE_PERIOD_MS = 100;
+/** How often a worker that a script shuts out of the store looks whether it has ended. */
+const SHUT_OUT_MS = 10;
 /** Most milliseconds one poll waits. */
 const POLL_MAX_MS = 1000;
 
@@ -68,6 +72,9 @@ export class Loop implements ControlHost {
   readonly #inputs = new Map<number, Bytes>();
   /** Connections to close after this turn's replies have been handed over. */
   readonly #closing: number[] = [];
+  /** Turns go without the store, until a script ends. */
+  #isShutOut = false;
+  readonly #shutOut: ShutOut;
   #hasMore = false;
   #nextSliceAtMs = 0;
   #nextGaugesAtMs = 0;
@@ -79,6 +86,7 @@ export class Loop implements ControlHost {
     this.pump = parts.pump;
     this.control = parts.control;
     this.connections = new Connections(parts.counters);
+    this.#shutOut = new ShutOut(parts.pump, this.connections);
     this.#output = parts.output;
     this.#store = parts.store;
     this.#clock = parts.clock;
@@ -109,10 +117,17 @@ export class Loop implements ControlHost {
     const monotonicMs = this.#clock.monotonicMs;
     const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
     if (count > 0 || isSliceDue) {
-      this.#store.enterBatch();
-      for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
-      if (isSliceDue) this.#background(count > 0);
-      this.#store.leaveBatch();
+      if (this.#store.tryEnterBatch()) {
+        if (this.#isShutOut) this.#endShutOut();
+        for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
+        if (isSliceDue) this.#background(count > 0);
+        this.#store.leaveBatch();
+      } else {
+        this.#isShutOut = true;
+        this.#hasMore = false;
+        this.#nextSliceAtMs = monotonicMs + SHUT_OUT_MS;
+        for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
+      }
     }
     if (count === 0) values[Counter.idleTurns]++;
     values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
@@ -178,12 +193,19 @@ export class Loop implements ControlHost {
       events[event + Event.aux] = 1;
       return;
     }
+    const driver = this.connections.drivers[conn]!;
+    if (this.#isShutOut && !driver.answersShutOut(client)) {
+      this.#shutOut.wait(client);
+      events[event + Event.consumed] = 0;
+      events[event + Event.aux] = 1;
+      return;
+    }
     const offset = events[event + Event.offset];
     const output = this.#output;
     const bytesOutBefore = output.totalBytes;
     client.again = false;
     output.begin(conn);
-    const consumed = this.connections.drivers[conn]!.feed(client, this.#inputOf(event), offset, offset + length);
+    const consumed = driver.feed(client, this.#inputOf(event), offset, offset + length);
     output.end();
     events[event + Event.consumed] = consumed;
     events[event + Event.aux] = client.again || client.suspended ? 1 : 0;
@@ -194,9 +216,15 @@ export class Loop implements ControlHost {
     this.#afterDriver(client, conn);
   }
 
+  #endShutOut(): void {
+    this.#isShutOut = false;
+    this.#shutOut.end((conn, length) => this.#intoDone(conn, length));
+  }
+
   #intoDone(conn: number, length: number): void {
     const client = this.connections.at(conn);
     if (client === null || client.closing !== Closing.NO) return;
+    if (this.#isShutOut) return this.#shutOut.keepArrived(client, length);
     this.#values[Counter.bytesIn] += length;
     this.connections.bytesIn[conn] += length;
     this.connections.activeAtMs[conn] = this.nowMs;
@@ -253,6 +281,8 @@ export class Loop implements ControlHost {
     const events = this.#events;
     const offset = events[event + Event.offset];
     const length = events[event + Event.length];
+    // Datagrams may be lost; nothing keeps them.
+    if (this.#isShutOut) return;
     this.#values[Counter.datagrams]++;
     this.#values[Counter.bytesIn] += length;
     this.#drivers[events[event + Event.aux]].datagram(slot, this.#inputOf(event), offset, offset + length);

@@ -4,7 +4,7 @@
  * Each participant marks itself in-batch once per loop turn and looks at the gate after; the exclusive one closes the gate and then waits
  * for every mark to go. Invariant: while the gate is closed by X, nobody but X is in a batch.
  */
-import { Participant, ParticipantState, Shard, Super } from '../layout/superblock.js';
+import { Participant, ParticipantState, Shard, SlowHolder, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
 
@@ -15,6 +15,8 @@ export class Gate {
   readonly #memory: Memory;
   readonly #batchWord: number;
   #inBatch = false;
+  /** Who has shut this participant out at its last tryEnter. */
+  shutOutBy: SlowHolder = SlowHolder.NONE;
 
   constructor(memory: Memory) {
     this.#memory = memory;
@@ -31,6 +33,33 @@ export class Gate {
       this.#stepOut();
       this.#waitOpen(holder);
     }
+  }
+
+  /** As enter, but false when a long script keeps the gate closed: the caller then goes on without the store (`shutOutBy` tells). */
+  tryEnter(): boolean {
+    const { ctl, lockMark } = this.#memory;
+    this.#inBatch = true;
+    for (;;) {
+      Atomics.store(ctl, this.#batchWord, 1);
+      const holder = Atomics.load(ctl, Super.GATE_WORD);
+      if (holder === 0 || holder === lockMark) {
+        if (this.shutOutBy !== SlowHolder.NONE) this.shutOutBy = SlowHolder.NONE;
+        return true;
+      }
+      this.#stepOut();
+      const slow = Atomics.load(ctl, Super.GATE_SLOW_WORD);
+      if (slow !== SlowHolder.NONE && this.#memory.isAlive(holder - 1)) {
+        this.#inBatch = false;
+        this.shutOutBy = slow;
+        return false;
+      }
+      this.#waitOpen(holder);
+    }
+  }
+
+  /** The exclusive participant runs a script for longer than busy-reply-threshold: the others need not wait in silence until `open`. */
+  announceSlow(holder: SlowHolder): void {
+    Atomics.store(this.#memory.ctl, Super.GATE_SLOW_WORD, holder);
   }
 
   leave(): void {
@@ -109,6 +138,7 @@ export class Gate {
 
   open(): void {
     const { ctl } = this.#memory;
+    Atomics.store(ctl, Super.GATE_SLOW_WORD, SlowHolder.NONE);
     Atomics.store(ctl, Super.GATE_WORD, 0);
     addon.futexWake(this.#memory.arenas[0].arena, Super.GATE_WORD << 2, Participant.MAX);
   }

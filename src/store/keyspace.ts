@@ -92,6 +92,13 @@ export class Keyspace extends Staging {
     this.slabs.drainIfAsked();
   }
 
+  /** As enterBatch; false = a long script runs alone (see gate.tryEnter). */
+  tryEnterBatch(): boolean {
+    if (!this.gate.tryEnter()) return false;
+    this.slabs.drainIfAsked();
+    return true;
+  }
+
   leaveBatch(): void {
     this.gate.leave();
   }

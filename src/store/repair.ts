@@ -190,7 +190,9 @@ function releaseShards(memory: Memory, dead: number): void {
     recountShard(memory, shard);
     if (held) memory.releaseFor(word + Shard.LOCK_WORD);
   }
-  if (exclusive) memory.releaseFor(Super.GATE_WORD);
+  if (!exclusive) return;
+  Atomics.store(memory.ctl, Super.GATE_SLOW_WORD, 0);
+  memory.releaseFor(Super.GATE_WORD);
 }
 
 /** Counts a shard's entries anew: its counters are not journaled. */

@@ -22,9 +22,10 @@ class CountingStore implements LoopStore {
   more = 0;
   readonly unpinned: number[] = [];
   setClock(): void {}
-  enterBatch(): void {
+  tryEnterBatch(): boolean {
     this.depth++;
     this.batches++;
+    return true;
   }
   leaveBatch(): void {
     this.depth--;
@@ -99,6 +100,10 @@ class LineDriver implements Driver {
       return here;
     }
     return 0;
+  }
+
+  answersShutOut(): boolean {
+    return true;
   }
 
   resumeInto(client: DriverClient): void {

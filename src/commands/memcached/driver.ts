@@ -69,6 +69,11 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     }
   }
 
+  /** The protocol has no word for it. */
+  answersShutOut(): boolean {
+    return false;
+  }
+
   resumeInto(client: MemcachedClient): void {
     client.intoLength = 0;
     if (client.large === null) return;
