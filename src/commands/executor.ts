@@ -29,6 +29,7 @@ import { extractKeys } from './keys.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
+import { reserveRoom } from './transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
 /** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
@@ -146,6 +147,7 @@ export class Executor {
       this.lockTransaction(transaction, watched);
     }
     if (watched === null || this.areUnchanged(watched)) {
+      if (this.isWriting) reserveRoom(context, transaction);
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
       for (let i = 0; i < transaction.commands.length; i++) {
@@ -160,6 +162,7 @@ export class Executor {
       this.reply.nilArray();
     }
     this.unlockAll();
+    this.keyspace.releaseReserved();
   }
 
   /** True when all watched keys are as they were; their locks are held. */
