@@ -4,7 +4,19 @@
  * Flags (--memcached-port), environment (ENTRESOL_MEMCACHED_PORT), TOML keys (memcached-port), --help and CONFIG GET/SET
  * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
  */
-import { addresses, countOrAuto, fileMode, integer, oneOf, percentiles, powerOfTwo, secret, size, text, yesNo } from './kinds.js';
+import {
+  addresses,
+  countOrAuto,
+  fileMode,
+  integer,
+  oneOf,
+  percentiles,
+  powerOfTwo,
+  secret,
+  size,
+  text,
+  yesNo,
+} from './kinds.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
 import { declare, type Setting } from './setting.js';
 

@@ -371,7 +371,7 @@ export class Eviction {
       valueBytes: i32[(offset >>> 2) + Item.VALUE_LENGTH_WORD],
       expiryMs: index.hasExpiry ? index.expiryMs : 0,
       isFetched: index.isFetched,
-      idleSeconds: idleSeconds(this.#keyspace.accessNow, index.access),
+      idleSeconds: this.#keyspace.entryIdleS,
     };
   }
 
