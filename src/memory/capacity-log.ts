@@ -4,7 +4,6 @@
  * Each participant fills an open page of its own, so an append takes no lock. Owns: write positions and live units of log
  * pages. Invariant: a page's live units are the units of its items that the index points to, plus appends not linked yet.
  */
-import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import { copyBytes } from '../native/copy.js';
@@ -27,17 +26,15 @@ export class CapacityLog {
     this.#pool = pool;
   }
 
-  /** Copies an item (header, key, value) behind the open page's last; false when the tier has no free page. */
-  append(fromPage: number, fromUnit: number): boolean {
+  /**
+   * Copies an item of `bytes` (header, key, value) behind the open page's last; false when the tier has no free page. Without a lock: the
+   * item may change meanwhile, and its header with it.
+   */
+  append(fromPage: number, fromUnit: number, bytes: number): boolean {
     const memory = this.#memory;
     const { ctl } = memory;
     const from = memory.arenas[fromPage >>> Page.ARENA_SHIFT];
     const fromOffset = locationOffset(fromPage, fromUnit);
-    const header = fromOffset >>> 2;
-    const bytes = itemBytes(
-      from.i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
-      from.i32[header + Item.VALUE_LENGTH_WORD],
-    );
     const units = unitsOf(bytes);
     let page = memory.own[memory.ownBase + P.LOG_PAGE_WORD];
     let position = page === NO_PAGE ? Page.UNITS : ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];

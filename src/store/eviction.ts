@@ -6,13 +6,14 @@
  * just found stay.
  */
 import { Item, itemBytes } from '../layout/item.js';
-import { locationOffset, Page, unitsOf } from '../layout/location.js';
+import { locationOffset, Page } from '../layout/location.js';
 import { Database, DatabaseState, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
 import { MOVING_SLOT } from '../memory/held.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Demotion } from './demotion.js';
 import type { Index } from './index.js';
 import type { Keyspace } from './keyspace.js';
 import { PageMoves } from './page-moves.js';
@@ -58,6 +59,7 @@ export class Eviction {
 
   readonly reclaim: Reclaim;
   readonly moves: PageMoves;
+  readonly demotion: Demotion;
   readonly #keyspace: Keyspace;
   readonly #memory: Memory;
   readonly #ctl: Int32Array;
@@ -76,6 +78,7 @@ export class Eviction {
     this.#index = keyspace.index;
     this.reclaim = new Reclaim(keyspace, this);
     this.moves = new PageMoves(keyspace, this);
+    this.demotion = new Demotion(keyspace);
   }
 
   get policy(): number {
@@ -323,6 +326,34 @@ export class Eviction {
     this.#keyspace.settle();
     if (lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
     this.#keyspace.freeUnlinked();
+    return verdict === Verdict.COPY ? this.#copyOut(hash, page, unit) : verdict;
+  }
+
+  /** Demotes the noted item; evicts it when the log has no room for it. */
+  #copyOut(hash: number, page: number, unit: number): Verdict {
+    const keyspace = this.#keyspace;
+    const { demotion } = this;
+    const isCopied = demotion.copy();
+    const lockWord = this.#index.shardWord(hash);
+    const lockedHere = !this.#memory.holds(lockWord);
+    if (lockedHere && !keyspace.gate.tryLockShard(lockWord)) {
+      demotion.drop();
+      return Verdict.SKIPPED;
+    }
+    let verdict = Verdict.SKIPPED;
+    if (this.#index.findLocation(hash, page, unit)) {
+      if (isCopied && demotion.isUnchanged()) {
+        demotion.link(hash);
+        verdict = Verdict.FREED;
+      } else if (!isCopied) {
+        verdict = this.mayEvict() ? Verdict.FREED : Verdict.STUCK;
+        if (verdict === Verdict.FREED) this.evict(page, unit);
+      }
+    }
+    if (verdict !== Verdict.FREED) demotion.drop();
+    keyspace.settle();
+    if (lockedHere) this.#memory.unlock(lockWord);
+    keyspace.freeUnlinked();
     return verdict;
   }
 
@@ -347,7 +378,7 @@ export class Eviction {
     }
     if (force && this.#relocate(hash, page, unit)) return Verdict.FREED;
     this.#victimAgeS = keyspace.entryIdleS;
-    if (this.demote(hash, page, unit)) return Verdict.FREED;
+    if (this.demotion.note(page, unit)) return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
     this.evict(page, unit);
     return Verdict.FREED;
@@ -406,19 +437,6 @@ export class Eviction {
     return itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
   }
 
-  /** Moves the entry's item to the capacity log; the index stands on the entry, its shard is locked. */
-  demote(hash: number, page: number, unit: number): boolean {
-    const keyspace = this.#keyspace;
-    const { log } = keyspace;
-    if (this.#memory.capacityPages === 0 || this.#memory.isCapacity(page)) return false;
-    const size = this.#sizeOf(page, unit);
-    if (size > MAX_LOG_ITEM_BYTES || !log.append(page, unit)) return false;
-    keyspace.moveEntry(hash, log.page, log.unit);
-    keyspace.statistics[Stat.DEMOTED]++;
-    keyspace.statistics[Stat.CAPACITY_BYTES_WRITTEN] += unitsOf(size) << Page.UNIT_SHIFT;
-    return true;
-  }
-
   /** Moves the entry's item to a free chunk of its class or a larger one in another page; false when there is none. */
   #relocate(hash: number, page: number, unit: number): boolean {
     const { slabs } = this.#keyspace;
@@ -441,5 +459,3 @@ export class Eviction {
 
 /** Not a hash: hashes are 32-bit integers. */
 const NOT_LOCKED = 0x1_0000_0000;
-/** An item of the largest slab class. */
-const MAX_LOG_ITEM_BYTES = CLASS_UNITS[CLASS_COUNT - 1] * Page.UNIT_BYTES;
