@@ -94,6 +94,8 @@ export const enum Super {
   FLUSH_DATABASE_WORD = 162,
   /** Pages whose spare chunks participants shall give back: bumped by whoever wants to empty a slab page. */
   DRAIN_WORD = 176,
+  /** Goes up whenever a dead participant's changes are rolled back. */
+  RESTORED_WORD = 177,
 
   /** Counters of participants that have left, 64 doubles. */
   DEPARTED_STATS_WORD = 512,

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { openTestStore } from '../../test/helpers/store.js';
 import { Bytes } from '../layout/bytes.js';
-import { Shard } from '../layout/superblock.js';
+import { Shard, Super } from '../layout/superblock.js';
 import { checkInvariants } from './invariants.js';
 import type { Keyspace } from './keyspace.js';
 import { Verdict } from './verdict.js';
@@ -51,8 +51,8 @@ function stored(keyspace: Keyspace, name: string): { readonly text: string; read
   return answer;
 }
 
-/** Demotes the item of a key; `meanwhile` runs after its bytes have been read, before or after they are whole in the log. */
-function demote(keyspace: Keyspace, name: string, meanwhile: () => void): Verdict {
+/** Demotes the item of a key; `meanwhile` runs between the two locks, before or after the item is copied. */
+function demote(keyspace: Keyspace, name: string, meanwhile: () => void, isEarly = false): Verdict {
   let page = 0;
   let unit = 0;
   withFound(keyspace, name, () => {
@@ -70,8 +70,9 @@ function demote(keyspace: Keyspace, name: string, meanwhile: () => void): Verdic
         0,
       );
     }
+    if (isEarly) meanwhile();
     const isCopied = append.apply(log, place);
-    meanwhile();
+    if (!isEarly) meanwhile();
     return isCopied;
   };
   try {
@@ -148,6 +149,44 @@ it('leaves an item alone whose shard is busy when the copy is done', () => {
   });
   keyspace.memory.ctl[word] = 0;
   expect(verdict).toBe(Verdict.SKIPPED);
+  expect(stored(keyspace, 'k')).toEqual({ text: 'value', isCapacity: false });
+  finish(keyspace);
+});
+
+it.each(['that is freed', 'that is filled anew', 'that grows'])(
+  'leaves a log page that can be walked when it has copied a chunk %s',
+  (how) => {
+    const keyspace = open();
+    set(keyspace, 'k', 'x'.repeat(1000));
+    const meanwhile = (): void => {
+      if (how === 'that grows') {
+        withFound(keyspace, 'k', () => expect(keyspace.resize(1005)).toBe(true));
+        return;
+      }
+      withFound(keyspace, 'k', () => keyspace.remove());
+      if (how === 'that is filled anew') set(keyspace, 'another key', 'y'.repeat(985));
+    };
+    expect(demote(keyspace, 'k', meanwhile, true)).toBe(Verdict.SKIPPED);
+    // Behind it another one, which the walk must find.
+    set(keyspace, 'behind', 'value');
+    expect(demote(keyspace, 'behind', () => undefined)).toBe(Verdict.FREED);
+    finish(keyspace);
+  },
+);
+
+it('takes no copy from a time in which a change was rolled back', () => {
+  const keyspace = open();
+  set(keyspace, 'k', 'value');
+  const rollBack = (): void => {
+    withFound(keyspace, 'k', () => {
+      keyspace.edit(0, 5);
+      keyspace.value.u8.set(Buffer.from('HALF-'), keyspace.valueOffset);
+      keyspace.journal.rollback();
+    });
+    // As whoever repairs after a death does.
+    Atomics.add(keyspace.memory.ctl, Super.RESTORED_WORD, 1);
+  };
+  expect(demote(keyspace, 'k', rollBack)).toBe(Verdict.SKIPPED);
   expect(stored(keyspace, 'k')).toEqual({ text: 'value', isCapacity: false });
   finish(keyspace);
 });

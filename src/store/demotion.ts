@@ -7,6 +7,7 @@
  */
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
+import { Super } from '../layout/superblock.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Keyspace } from './keyspace.js';
 import { Stat } from './statistics.js';
@@ -18,6 +19,7 @@ export class Demotion {
   readonly #keyspace: Keyspace;
   /** The item's header under the lock. */
   readonly #header = new Int32Array(Item.HEADER_WORDS);
+  #restored = 0;
   #page = 0;
   #unit = 0;
   #bytes = 0;
@@ -40,26 +42,26 @@ export class Demotion {
     this.#bytes = itemBytes(keyLength, this.#header[Item.VALUE_LENGTH_WORD]);
     this.#page = page;
     this.#unit = unit;
+    this.#restored = Atomics.load(memory.ctl, Super.RESTORED_WORD);
     return this.#bytes <= MAX_LOG_ITEM_BYTES;
   }
 
   /** Appends the copy; false when the tier has no room. */
   copy(): boolean {
     const { log } = this.#keyspace;
-    this.#isCopied = log.append(this.#page, this.#unit, this.#bytes);
+    this.#isCopied = log.append(this.#page, this.#unit, this.#header);
     this.#toPage = log.page;
     this.#toUnit = log.unit;
     return this.#isCopied;
   }
 
-  /** True when item and copy are what they were when the item was noted. The shard is locked. */
+  /** True when the item is what it was when it was noted, and the copy therefore whole. The shard is locked. */
   isUnchanged(): boolean {
-    return this.#isAsNoted(this.#page, this.#unit) && this.#isAsNoted(this.#toPage, this.#toUnit);
-  }
-
-  #isAsNoted(page: number, unit: number): boolean {
-    const { i32 } = this.#keyspace.memory.arenas[page >>> Page.ARENA_SHIFT];
-    const header = locationOffset(page, unit) >>> 2;
+    const { memory } = this.#keyspace;
+    // A change that was rolled back meanwhile has left no trace in the item.
+    if (Atomics.load(memory.ctl, Super.RESTORED_WORD) !== this.#restored) return false;
+    const { i32 } = memory.arenas[this.#page >>> Page.ARENA_SHIFT];
+    const header = locationOffset(this.#page, this.#unit) >>> 2;
     for (let i = 0; i < Item.HEADER_WORDS; i++) if (i32[header + i] !== this.#header[i]) return false;
     return true;
   }

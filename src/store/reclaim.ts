@@ -119,6 +119,7 @@ export class Reclaim {
     let unit = ctl[Super.RECLAIM_UNIT_WORD];
     for (let i = 0; i < itemCount && unit < end; i++) {
       const header = locationOffset(page, unit) >>> 2;
+      for (let word = 0; word < Item.HEADER_WORDS; word++) this.#header[word] = i32[header + word];
       const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
       const bytes = itemBytes(keyLength, i32[header + Item.VALUE_LENGTH_WORD]);
       const settled = this.#settleItem(i32[header + Item.HASH_WORD], page, unit, bytes);
@@ -152,7 +153,7 @@ export class Reclaim {
     this.#unlock(hash);
     if (settled !== Settled.KEEP) return settled;
     // Without the lock: items of the log never change, and only who holds the reclaim lock frees their page.
-    const isCopied = log.append(page, unit, bytes);
+    const isCopied = log.append(page, unit, this.#header);
     if (!this.#lock(hash)) {
       if (isCopied) log.drop(log.page, unitsOf(bytes));
       return Settled.BUSY;
@@ -164,6 +165,8 @@ export class Reclaim {
     return kept;
   }
 
+  /** Of the item in hand. */
+  readonly #header = new Int32Array(Item.HEADER_WORDS);
   #lockedHere = false;
 
   #lock(hash: number): boolean {

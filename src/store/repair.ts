@@ -46,6 +46,8 @@ function restoreLocked(memory: Memory, dead: number): void {
   const { ctl } = memory;
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
+  // Before anything: an item that was half changed gets its old version back, and who copies it must notice.
+  Atomics.add(ctl, Super.RESTORED_WORD, 1);
   if (page !== NO_PAGE) {
     const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     const base = pageOffset(page) >>> 2;
