@@ -42,8 +42,9 @@ export class Context {
   /** True while EXEC runs the queue. */
   inTransaction = false;
 
-  private args!: Int32Array;
-  private first = 0;
+  /** (offset, length) pairs of the arguments, from args[first] on: for what hands them on as a whole (scripts). */
+  args!: Int32Array;
+  first = 0;
 
   constructor(environment: Environment, reply: Reply, executor: Executor) {
     this.environment = environment;

@@ -172,6 +172,8 @@ export interface Control {
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;
   recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void;
+  /** A line for the server's log (redis.log). */
+  log(level: 'debug' | 'verbose' | 'notice' | 'warning', message: string): void;
   /** Keeps the sample if the latency monitor is on and it is above the threshold. */
   recordLatency(event: string, milliseconds: number): void;
 }

@@ -26,6 +26,7 @@ import {
   wrongArity,
 } from './errors.js';
 import { extractKeys } from './keys.js';
+import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
@@ -324,6 +325,34 @@ export class Executor {
     }
     this.counters[Counter.slowCommands]++;
     this.environment.control!.recordSlow(microseconds, argv, context.client.address, context.client.name);
+  }
+
+  // ---- scripts
+
+  /**
+   * A command of a running script. Its key is not locked: the script's own command holds the gate. Refusals are Redis's, without the
+   * checks that only connections have.
+   */
+  executeInScript(run: ScriptRun): void {
+    const context = this.context;
+    const command = this.lookup();
+    if (command === null) return this.reply.error('ERR Unknown Redis command called from script');
+    if (!command.accepts(context.argc) || command.run === null) {
+      return this.reject(command, 'ERR Wrong number of args calling Redis command from script');
+    }
+    if (command.has(Flag.NOSCRIPT) || command.has(Flag.NO_MULTI)) {
+      return this.reject(command, 'ERR This Redis command is not allowed from script');
+    }
+    if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
+      return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
+    }
+    if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    context.command = command;
+    if (command.has(Flag.WRITE) && !run.hasWritten) {
+      run.hasWritten = true;
+      run.outer.isWriting = true;
+    }
+    this.measured(command);
   }
 
   // ---- keys and locks

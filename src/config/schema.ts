@@ -78,6 +78,7 @@ export interface Settings extends MemcachedSettings {
   clientQueryBufferLimit: number;
   protoMaxBulkLen: number;
 
+  busyReplyThreshold: number;
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
@@ -223,6 +224,14 @@ export const schema: Schema = {
     512 * MIB,
     'Largest argument of a Redis command, and so the largest value.',
     { live: true, redis: ['proto-max-bulk-len'] },
+  ),
+
+  busyReplyThreshold: declare(
+    'Clients and limits',
+    integer(0, 2 ** 31 - 1, 'MS'),
+    5000,
+    'From when on a running script can be killed and others get BUSY; 0 = never.',
+    { live: true, redis: ['busy-reply-threshold', 'lua-time-limit'] },
   ),
 
   slowlogLogSlowerThan: declare(

@@ -7,4 +7,6 @@ export interface WorkerStart extends ControlStart {
   readonly store: StoreHandle;
   readonly counterBlock: SharedArrayBuffer;
   readonly counterBaseline: SharedArrayBuffer;
+  /** layout/shared-scripts.ts */
+  readonly sharedScripts: SharedArrayBuffer;
 }

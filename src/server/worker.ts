@@ -52,7 +52,14 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     pump.flush(sendCount),
   );
   const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
-  const drivers = createDrivers({ keyspace: store, output, control, counters, totals });
+  const drivers = createDrivers({
+    keyspace: store,
+    output,
+    control,
+    counters,
+    totals,
+    sharedScripts: start.sharedScripts,
+  });
   const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers });
   listen(pump, start.settings);
   return loop;
