@@ -49,6 +49,7 @@
             'lua_msgpack.c',
             'lua_redis.c',
             'lua_reply.c',
+            'lua_run.c',
             'lua_sandbox.c',
             'lua_struct.c',
           ],

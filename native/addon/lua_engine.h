@@ -112,6 +112,12 @@ void sha1_hex(const uint8_t *data, size_t bytes, char hex[41]);
 
 napi_value take_error(napi_env env, lua_State *state);
 
+/* lua_run.c */
+int open_script_tables(lua_State *state);
+napi_value method_find(napi_env env, napi_callback_info info);
+napi_value method_define(napi_env env, napi_callback_info info);
+napi_value method_run(napi_env env, napi_callback_info info);
+
 /* lua_library.c */
 napi_value method_load_library(napi_env env, napi_callback_info info);
 napi_value method_forget(napi_env env, napi_callback_info info);

@@ -71,7 +71,7 @@ describeWithRedis('scripts', (peers) => {
         'return redis.call("set","k",{})',
         'return redis.call("eval","return 1",0)',
         'return redis.call("multi")',
-        'return redis.call("subscribe","a")',
+        'return redis.call("watch","a")',
         'return redis.call("auth","a")',
         'return redis.call("incr","n")',
         'redis.call("set","s","abc") return redis.call("incr","s")',
