@@ -33,6 +33,9 @@ export class RespDriver implements Driver<Client> {
   private readonly parser = new RequestParser();
   private readonly large: LargeValues;
   private readonly counters: Float64Array;
+  /** Where the input of this feed begins, and where the request in hand ends. */
+  private feedOffset = 0;
+  private requestEnd = 0;
   /** One element per request of the batch. */
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
@@ -60,6 +63,7 @@ export class RespDriver implements Driver<Client> {
     this.reply.protocol = client.protocol;
     client.again = false;
     client.intoLength = 0;
+    this.feedOffset = offset;
     let position = offset;
     try {
       position = this.requests(client, input, offset, end);
@@ -75,6 +79,10 @@ export class RespDriver implements Driver<Client> {
     }
     if (this.reply.errorCount !== errorsBefore) this.countErrors(this.reply.errorCount - errorsBefore);
     return position - offset;
+  }
+
+  consumedByNow(): number {
+    return this.requestEnd - this.feedOffset;
   }
 
   /** A request whose value is on its way into the store goes on there. */
@@ -218,6 +226,7 @@ export class RespDriver implements Driver<Client> {
         control!.waitForUnpause(client);
         return i === 0 ? start : requests[word - Request.WORDS + Request.end];
       }
+      this.requestEnd = requests[word + Request.end];
       if (client.replyMode === ReplyMode.ON) {
         executor.execute(command, hashKnown);
       } else {

@@ -2,6 +2,7 @@
  * What all workers of a server know of scripts: one SharedArrayBuffer, made by the main thread.
  *
  *   word 0 .. HEADER_WORDS   state (index: ScriptWord), changed with Atomics
+ *   RUNNING_BYTES            what the slow script is, as JSON: length word, text
  *   then                     records, appended: | total bytes | flags | digest, 40 characters | body ... | to the next multiple of 4
  *
  * The text of scripts only: each worker compiles for itself what it is asked for. Records are appended and cleared by whoever holds the
@@ -34,9 +35,19 @@ export const enum ScriptRecord {
   LOADED = 1,
 }
 
+export interface RunningScript {
+  readonly name: string;
+  /** The words of FCALL, shortened; byte strings. */
+  readonly command: readonly string[];
+  /** Monotonic milliseconds, the same clock in all threads. */
+  readonly startedAtMs: number;
+}
+
 /** All scripts of a server together. Untouched pages cost nothing. */
 export const SHARED_SCRIPT_BYTES = 64 * 1024 * 1024;
-const HEADER_BYTES = ScriptWord.HEADER_WORDS * 4;
+const RUNNING_BYTES = 8192;
+const RUNNING_AT = ScriptWord.HEADER_WORDS * 4;
+const HEADER_BYTES = RUNNING_AT + RUNNING_BYTES;
 const RECORD_HEAD_BYTES = 8;
 export const DIGEST_BYTES = 40;
 
@@ -59,6 +70,19 @@ export class SharedScripts {
 
   set(word: ScriptWord, value: number): void {
     Atomics.store(this.words, word, value);
+  }
+
+  /** What runs and is slow, for FUNCTION STATS: written by its worker, before it sets slowWorker. */
+  get running(): RunningScript {
+    const length = this.words[RUNNING_AT >>> 2];
+    return JSON.parse(this.bytes.toString('utf8', RUNNING_AT + 4, RUNNING_AT + 4 + length)) as RunningScript;
+  }
+
+  set running(script: RunningScript) {
+    const room = RUNNING_BYTES - 4;
+    let text = JSON.stringify(script);
+    if (Buffer.byteLength(text) > room) text = JSON.stringify({ ...script, command: [] });
+    this.words[RUNNING_AT >>> 2] = this.bytes.write(text, RUNNING_AT + 4, room, 'utf8');
   }
 
   /** Adds a record; false = no room. The gate is held. */

@@ -48,6 +48,8 @@ export interface Driver<C extends DriverClient = DriverClient> {
   feed(client: C, input: InputBytes, offset: number, end: number): number;
   /** True when feed() has answers for the client while a script shuts the worker out of the store; else the client waits. */
   answersShutOut(client: C): boolean;
+  /** In the middle of feed(): the bytes up to the end of the request that is being executed. */
+  consumedByNow(): number;
   /** The range given in `into*` is filled. May set a new one. */
   resumeInto(client: C): void;
   /** The connection is gone, whoever closed it: give back what it holds (parked items, watches). Called exactly once. */

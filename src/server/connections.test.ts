@@ -27,6 +27,9 @@ class CountingDriver implements Driver {
   answersShutOut(): boolean {
     return true;
   }
+  consumedByNow(): number {
+    return 0;
+  }
 
   resumeInto(): void {}
   closed(client: DriverClient): void {

@@ -28,7 +28,14 @@ export interface DriverParts {
   readonly sharedScripts: SharedArrayBuffer;
 }
 
-export function createDrivers({ keyspace, output, control, counters, totals, sharedScripts }: DriverParts): Driver[] {
+export interface Drivers {
+  /** By ListenerKind. */
+  readonly drivers: readonly Driver[];
+  /** A further one for Redis clients: see ScriptTurns. */
+  readonly makeScriptDriver: () => Driver;
+}
+
+export function createDrivers({ keyspace, output, control, counters, totals, sharedScripts }: DriverParts): Drivers {
   let scripting: Scripting | null = null;
   const environment: Environment = {
     keyspace,
@@ -60,5 +67,9 @@ export function createDrivers({ keyspace, output, control, counters, totals, sha
   drivers[ListenerKind.MEMCACHED] = memcached;
   drivers[ListenerKind.MEMCACHED_UDP] = memcached;
   drivers[ListenerKind.MEMCACHED_UNIX] = memcached;
-  return drivers;
+  const makeScriptDriver = (): Driver => {
+    const second = new Reply(output);
+    return new RespDriver(new Executor(environment, executor.table, second), second);
+  };
+  return { drivers, makeScriptDriver };
 }

@@ -14,6 +14,7 @@ import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
+import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
 import { answerTopic } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
@@ -43,6 +44,8 @@ export interface LoopParts {
   readonly control: WorkerControl;
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
+  /** A further driver for Redis clients, for the turns within a long script. */
+  readonly makeScriptDriver: () => Driver;
 }
 
 /** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
@@ -75,6 +78,12 @@ export class Loop implements ControlHost {
   /** Turns go without the store, until a script ends. */
   #isShutOut = false;
   readonly #shutOut: ShutOut;
+  readonly #scriptTurns: ScriptTurns;
+  /** Events of the turn, and the next one to handle: a script's turns within the turn go on from there. */
+  #eventCount = 0;
+  #nextEvent = 0;
+  /** The record of the connection that is being fed. */
+  #fedEvent = 0;
   #hasMore = false;
   #nextSliceAtMs = 0;
   #nextGaugesAtMs = 0;
@@ -94,6 +103,13 @@ export class Loop implements ControlHost {
     this.#drivers = parts.drivers;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
+    this.#scriptTurns = new ScriptTurns(
+      parts.pump,
+      parts.output,
+      this.connections,
+      this.#events,
+      parts.makeScriptDriver,
+    );
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
     this.#applySettings();
@@ -119,14 +135,14 @@ export class Loop implements ControlHost {
     if (count > 0 || isSliceDue) {
       if (this.#store.tryEnterBatch()) {
         if (this.#isShutOut) this.#endShutOut();
-        for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
+        this.#handleAll(count);
         if (isSliceDue) this.#background(count > 0);
         this.#store.leaveBatch();
       } else {
         this.#isShutOut = true;
         this.#hasMore = false;
         this.#nextSliceAtMs = monotonicMs + SHUT_OUT_MS;
-        for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
+        this.#handleAll(count);
       }
     }
     if (count === 0) values[Counter.idleTurns]++;
@@ -145,6 +161,40 @@ export class Loop implements ControlHost {
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
     return waitMs <= 0 ? 0 : Math.ceil(waitMs);
+  }
+
+  #handleAll(count: number): void {
+    this.#eventCount = count;
+    this.#nextEvent = 0;
+    while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+  }
+
+  /**
+   * A script of this worker has run for longer than the limit, and is asked again every so often: one turn for everybody else, without the
+   * store. True = the server is to stop.
+   */
+  serveDuringScript(): boolean {
+    const turns = this.#scriptTurns;
+    const output = this.#output;
+    if (!turns.isActive) {
+      const event = this.#fedEvent;
+      const conn = this.#events[event + Event.conn];
+      const client = this.connections.at(conn)!;
+      turns.begin(client, event, this.connections.drivers[conn]!.consumedByNow());
+      this.#isShutOut = true;
+      while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+    }
+    const count = this.pump.poll(output.sendCount, 0);
+    output.restart();
+    this.nowMs = this.#clock.tick();
+    this.#handleAll(count);
+    if (this.#closing.length > 0) this.#closeAfterReplies();
+    return this.#stopDeadlineMs !== 0;
+  }
+
+  /** That script has ended and is about to reply. */
+  endServing(): void {
+    this.#scriptTurns.end();
   }
 
   #handle(event: number): void {
@@ -205,7 +255,19 @@ export class Loop implements ControlHost {
     const bytesOutBefore = output.totalBytes;
     client.again = false;
     output.begin(conn);
-    const consumed = driver.feed(client, this.#inputOf(event), offset, offset + length);
+    let consumed: number;
+    if (this.#scriptTurns.isActive) {
+      consumed = this.#scriptTurns.driver.feed(client, this.#inputOf(event), offset, offset + length);
+    } else {
+      this.#fedEvent = event;
+      consumed = driver.feed(client, this.#inputOf(event), offset, offset + length);
+      if (this.#scriptTurns.takeBack()) {
+        output.end();
+        this.#endShutOut();
+        if (this.connections.at(conn) === client) this.#afterDriver(client, conn);
+        return;
+      }
+    }
     output.end();
     events[event + Event.consumed] = consumed;
     events[event + Event.aux] = client.again || client.suspended ? 1 : 0;

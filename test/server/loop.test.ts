@@ -102,6 +102,9 @@ class LineDriver implements Driver {
     return 0;
   }
 
+  consumedByNow(): number {
+    return 0;
+  }
   answersShutOut(): boolean {
     return true;
   }
@@ -179,7 +182,7 @@ beforeEach(() => {
   );
   store = new CountingStore();
   driver = new LineDriver(output, control);
-  loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers: [driver] });
+  loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers: [driver], makeScriptDriver: () => driver });
   port = pump.listenerPort(pump.listenTcp('127.0.0.1', 0, 64, 0));
   udpPort = pump.listenerPort(pump.listenUdp('127.0.0.1', 0, 0));
 });

@@ -69,6 +69,10 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     }
   }
 
+  consumedByNow(): number {
+    throw new Error('memcached commands run no scripts');
+  }
+
   /** The protocol has no word for it. */
   answersShutOut(): boolean {
     return false;

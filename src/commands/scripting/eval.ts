@@ -64,7 +64,6 @@ function run(context: Context, byDigest: boolean, isReadOnly: boolean): void {
   const flags = cache.flags[id];
   if (!mayRun(context, flags, isReadOnly)) return;
   cache.open().execute(context, id, keyCount, flags, isReadOnly);
-  scripting.ended();
 }
 
 function spec(name: string, first: string, byDigest: boolean, isReadOnly: boolean, since: string): CommandSpec {

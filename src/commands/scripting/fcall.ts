@@ -16,7 +16,6 @@ function run(context: Context, isReadOnly: boolean): void {
   const keyCount = keyCountOf(context, 'ERR Bad number of keys provided');
   if (keyCount < 0 || !mayRun(context, called.flags, isReadOnly)) return;
   scripting.libraries.open().execute(context, called.id, keyCount, called.flags, isReadOnly);
-  scripting.ended();
 }
 
 function spec(name: string, isReadOnly: boolean): CommandSpec {

@@ -3,8 +3,11 @@
  *
  * Invariant: what changes or reads the libraries runs under the store gate; what is about a function that runs does not.
  */
+import { type RunningScript, ScriptWord, SlowScript } from '../../layout/shared-scripts.js';
+import { addon } from '../../native/addon.js';
 import { oneOf, optional, patternArg, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
+import { BUSY_SCRIPT } from '../errors.js';
 import { globMatchesText } from '../glob.js';
 import { helpCommand } from '../help.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
@@ -143,9 +146,13 @@ function stats(context: Context): void {
   const { reply } = context;
   const scripting = scriptingOf(context);
   if (scripting === null) return;
+  const { shared } = scripting;
+  const isBusy = shared.get(ScriptWord.slowWorker) !== 0;
+  if (isBusy && (shared.get(ScriptWord.slowFlags) & SlowScript.IS_FUNCTION) === 0) return reply.error(BUSY_SCRIPT);
   reply.map(2);
   reply.bulkString('running_script');
-  reply.nil();
+  if (isBusy) replyRunning(context, shared.running);
+  else reply.nil();
   reply.bulkString('engines');
   reply.map(1);
   reply.bulkString(ENGINE_NAME);
@@ -154,6 +161,17 @@ function stats(context: Context): void {
   reply.integer(scripting.libraries.list().length);
   reply.bulkString('functions_count');
   reply.integer(scripting.libraries.functionCount);
+}
+
+function replyRunning({ reply }: Context, running: RunningScript): void {
+  reply.map(3);
+  reply.bulkString('name');
+  reply.bulkString(running.name);
+  reply.bulkString('command');
+  reply.array(running.command.length);
+  for (const word of running.command) reply.bulkString(word);
+  reply.bulkString('duration_ms');
+  reply.integer(Math.floor(addon.monotonicMs() - running.startedAtMs));
 }
 
 function kill(context: Context): void {

@@ -29,12 +29,13 @@ export interface ScriptRun {
   readonly isFunction: boolean;
   isReadOnly: boolean;
   hasWritten: boolean;
+  /** Monotonic milliseconds. */
+  startedAtMs: number;
 }
 
 export class ScriptEngine {
   readonly lua: LuaEngine;
   readonly run: ScriptRun;
-  isRunning = false;
 
   private readonly scripting: Scripting;
   private readonly executor: Executor;
@@ -50,7 +51,7 @@ export class ScriptEngine {
 
   constructor(scripting: Scripting, outer: Executor, forFunctions: boolean) {
     this.scripting = scripting;
-    this.run = { outer, isFunction: forFunctions, isReadOnly: false, hasWritten: false };
+    this.run = { outer, isFunction: forFunctions, isReadOnly: false, hasWritten: false, startedAtMs: 0 };
     this.lua = openLua({
       forFunctions,
       bytesMax: LUA_BYTES_MAX,
@@ -75,13 +76,16 @@ export class ScriptEngine {
     const noWrites = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.NO_WRITES)) === ScriptFlag.NO_WRITES;
     run.isReadOnly = isReadOnly || noWrites;
     run.hasWritten = false;
+    run.startedAtMs = addon.monotonicMs();
     client.db = context.client.db;
     client.noTouch = context.client.noTouch;
-    this.isRunning = true;
     try {
-      this.finish(context.reply, this.enter(context, id, keyCount));
-    } finally {
-      this.isRunning = false;
+      const bytes = this.enter(context, id, keyCount);
+      this.scripting.replies();
+      this.finish(context.reply, bytes);
+    } catch (error) {
+      this.scripting.replies();
+      throw error;
     }
   }
 
@@ -110,6 +114,7 @@ export class ScriptEngine {
 
   private flush(bytes: number): number {
     this.hasFlushed = true;
+    this.scripting.replies();
     this.run.outer.context.reply.output.range(this.currentData(), 0, bytes);
     return 0;
   }
