@@ -28,6 +28,7 @@ enum {
   ENGINE_SCRIPT_RESP = 3, /* redis.setresp */
   ENGINE_REPLY_FLAGS = 4, /* REPLY_* of the script's reply */
   ENGINE_LEVEL = 5,       /* redis.log */
+  ENGINE_FLUSHED = 6,      /* bytes of the reply that flush is asked to take */
   ENGINE_ARGUMENTS = 16,
   ENGINE_ARGUMENTS_MAX = 8192, /* more than Lua's own limit for one call */
 };
@@ -99,7 +100,7 @@ int redis_push_error(lua_State *state, const char *text, size_t bytes); /* {err 
 int redis_raise(lua_State *state, const char *text);
 int redis_call_operation(lua_State *state, int operation, bool raises);
 /* Runs a callback; on an exception marks the engine aborted. */
-bool engine_call_back(lua_engine *engine, int callback, double argument, double *result);
+bool engine_call_back(lua_engine *engine, int callback, int32_t argument, int32_t *result);
 
 /* lua_reply.c */
 void reply_to_lua(lua_State *state, const uint8_t *reply, size_t bytes);

@@ -51,7 +51,7 @@ static void on_count(lua_State *state, lua_Debug *frame) {
     lua_sethook(state, on_count, LUA_MASKLINE, 0);
     redis_raise(state, "FUNCTION LOAD timeout");
   }
-  double is_killed;
+  int32_t is_killed;
   const bool is_done = engine_call_back(engine, CALLBACK_INTERRUPT, 0, &is_killed);
   if (is_done && is_killed == 0) return;
   /* From here on every line asks again: no pcall can hold the end up. */

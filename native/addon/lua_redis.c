@@ -38,16 +38,17 @@ int redis_raise(lua_State *state, const char *text) {
 
 /* ---- into JavaScript ---- */
 
-bool engine_call_back(lua_engine *engine, int callback, double argument, double *result) {
+bool engine_call_back(lua_engine *engine, int callback, int32_t argument, int32_t *result) {
   napi_env env = engine->owner->env;
   napi_handle_scope scope;
   bool is_done = false;
   if (napi_open_handle_scope(env, &scope) == napi_ok) {
-    napi_value function, receiver, value, answer;
+    napi_value function, receiver, answer;
+    engine->words[ENGINE_FLUSHED] = argument;
     is_done = napi_get_reference_value(env, engine->callbacks[callback], &function) == napi_ok &&
-              napi_get_undefined(env, &receiver) == napi_ok && napi_create_double(env, argument, &value) == napi_ok &&
-              napi_call_function(env, receiver, function, 1, &value, &answer) == napi_ok &&
-              napi_get_value_double(env, answer, result) == napi_ok;
+              napi_get_undefined(env, &receiver) == napi_ok &&
+              napi_call_function(env, receiver, function, 0, NULL, &answer) == napi_ok &&
+              napi_get_value_int32(env, answer, result) == napi_ok;
     napi_close_handle_scope(env, scope);
   }
   if (!is_done) engine->is_aborted = true;
@@ -144,7 +145,7 @@ int redis_call_operation(lua_State *state, int operation, bool raises) {
   engine->words[ENGINE_OPERATION] = operation;
   engine->spill_bytes = 0;
   engine->is_calling = true;
-  double answer;
+  int32_t answer;
   const bool is_done = engine_call_back(engine, CALLBACK_CALL, 0, &answer);
   engine->is_calling = false;
   if (!is_done) return raise_aborted(state);
@@ -229,7 +230,7 @@ static int redis_log(lua_State *state) {
   engine->words[ENGINE_COUNT] = 1;
   engine->words[ENGINE_ARGUMENTS] = 0;
   engine->words[ENGINE_ARGUMENTS + 1] = (int32_t)bytes;
-  double answer;
+  int32_t answer;
   return engine_call_back(engine, CALLBACK_CALL, 0, &answer) ? 0 : raise_aborted(state);
 }
 

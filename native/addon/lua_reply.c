@@ -194,10 +194,10 @@ void reply_to_lua(lua_State *state, const uint8_t *reply, size_t bytes) {
 static void write_bytes(lua_engine *engine, const char *text, size_t bytes) {
   while (bytes > 0 && !engine->is_aborted) {
     if (engine->out_bytes == engine->data_bytes) {
-      double answer;
+      int32_t answer;
       const size_t full = engine->out_bytes;
       engine->out_bytes = 0;
-      if (!engine_call_back(engine, CALLBACK_FLUSH, (double)full, &answer)) return;
+      if (!engine_call_back(engine, CALLBACK_FLUSH, (int32_t)full, &answer)) return;
     }
     size_t part = engine->data_bytes - engine->out_bytes;
     if (part > bytes) part = bytes;

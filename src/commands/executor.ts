@@ -21,6 +21,7 @@ import {
   EXEC_ABORTED,
   KEY_TOO_LONG,
   NO_AUTH,
+  NO_MEMORY,
   unknownCommand,
   unknownSubcommand,
   wrongArity,
@@ -346,6 +347,7 @@ export class Executor {
     if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
       return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
     }
+    if (run.isShortOfMemory && !run.hasWritten && command.has(Flag.DENYOOM)) return this.reject(command, NO_MEMORY);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     context.command = command;
     if (command.has(Flag.WRITE) && !run.hasWritten) {

@@ -141,9 +141,7 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['allocator_resident', paged],
     ['total_system_memory', totalmem()],
     ['total_system_memory_human', human(totalmem())],
-    ['used_memory_lua', 0],
-    ['used_memory_scripts', 0],
-    ['number_of_cached_scripts', 0],
+    ...scriptFields(context),
     ['maxmemory', limit],
     ['maxmemory_human', human(limit)],
     ['maxmemory_policy', settings.maxmemoryPolicy],
@@ -159,6 +157,27 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['mem_allocator', 'entresol-slab'],
     ['active_defrag_running', 0],
     ['lazyfree_pending_objects', 0],
+  ];
+}
+
+function scriptFields({ environment: { scripting, totals } }: Context): readonly Field[] {
+  const scripts = scripting?.();
+  const [evalBytes, functionBytes] = [totals.total(Counter.luaScriptBytes), totals.total(Counter.luaFunctionBytes)];
+  const cacheBytes = scripts?.cache.cacheBytes ?? 0;
+  return [
+    ['used_memory_lua', evalBytes],
+    ['used_memory_vm_eval', evalBytes],
+    ['used_memory_lua_human', human(evalBytes)],
+    ['used_memory_scripts_eval', cacheBytes],
+    ['number_of_cached_scripts', scripts?.cache.count ?? 0],
+    ['number_of_functions', scripts?.libraries.functionCount ?? 0],
+    ['number_of_libraries', scripts?.libraries.list().length ?? 0],
+    ['used_memory_vm_functions', functionBytes],
+    ['used_memory_vm_total', evalBytes + functionBytes],
+    ['used_memory_vm_total_human', human(evalBytes + functionBytes)],
+    ['used_memory_functions', scripts?.libraries.codeBytes ?? 0],
+    ['used_memory_scripts', cacheBytes + (scripts?.libraries.codeBytes ?? 0)],
+    ['used_memory_scripts_human', human(cacheBytes + (scripts?.libraries.codeBytes ?? 0))],
   ];
 }
 

@@ -66,6 +66,9 @@ export const enum Counter {
   authErrors = 43,
   connectionYields = 44,
   datagrams = 45,
+  /** Bytes that the two Lua interpreters hold (gauges): of single scripts, of functions. */
+  luaScriptBytes = 46,
+  luaFunctionBytes = 47,
   /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
   errorsByCode = 48,
   /** Lines for watching clients: written by this worker, sent to clients, skipped because a client reads too slowly. */
@@ -226,7 +229,16 @@ export function createCounterBaseline(): SharedArrayBuffer {
   return new SharedArrayBuffer(ROW_DOUBLES * 8);
 }
 
+/** They belong to the worker that lives: a new one starts at 0, and a reset leaves them. */
+export const GAUGES: readonly Counter[] = [
+  Counter.connections,
+  Counter.heldBytes,
+  Counter.suspendedClients,
+  Counter.luaScriptBytes,
+  Counter.luaFunctionBytes,
+];
+
 function isGauge(counter: Counter): boolean {
   if (counter >= Counter.watchers && counter < Counter.watchers + WATCH_GAUGES) return true;
-  return counter === Counter.connections || counter === Counter.heldBytes || counter === Counter.suspendedClients;
+  return GAUGES.includes(counter);
 }

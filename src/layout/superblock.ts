@@ -56,10 +56,12 @@ export const enum Super {
   CHECK_WORD = 48,
 
   // One cache line each for words that are contended.
-  /** The store gate: 0 = open, else the exclusive participant's number + 1. */
+  /** The store gate: 0 = open, else the exclusive participant's number + 1, with GATE_WAITING while somebody sleeps on it. */
   GATE_WORD = 64,
   /** What keeps the gate closed for longer than others need put up with: a SlowHolder; 0 = nothing. */
   GATE_SLOW_WORD = 65,
+  /** Seats below this number have been taken at some time; 0 (a pool of an earlier build) = any may have been. */
+  SEATS_WORD = 66,
   /** Lock of the page table, the directory and the capacity log's queue. */
   PAGE_LOCK_WORD = 96,
   DRAM_FREE_WORD = 97,
@@ -103,6 +105,11 @@ export const enum Super {
   BYTES = 4096,
   WORDS = 1024,
 }
+
+/** Bit of GATE_WORD: whoever opens the gate must wake the sleepers. */
+export const GATE_WAITING = 1 << 30;
+/** The rest of it. */
+export const GATE_HOLDER = GATE_WAITING - 1;
 
 export const enum SlowHolder {
   NONE = 0,

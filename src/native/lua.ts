@@ -18,6 +18,8 @@ export const enum EngineWord {
   replyFlags = 4,
   /** Level of redis.log, 0 debug to 3 warning. */
   level = 5,
+  /** Bytes of the reply in the data arena that flush must take. */
+  flushed = 6,
   /** (offset, length) pairs from here on. */
   ARGUMENTS = 16,
 }
@@ -78,8 +80,8 @@ export interface LuaCallbacks {
   readonly call: () => number;
   /** Asked every so often once a script has run for slowAfterMs: 1 = end it. */
   readonly interrupt: () => number;
-  /** The data arena is full of reply bytes: take so many. */
-  readonly flush: (bytes: number) => number;
+  /** The data arena is full of reply bytes: take EngineWord.flushed of them. */
+  readonly flush: () => number;
 }
 
 export interface LuaOptions extends LuaCallbacks {

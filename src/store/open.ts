@@ -307,6 +307,12 @@ function sit(memory: Memory, seat: number, path: string): Keyspace {
   ctl[at + Participant.IN_BATCH_WORD] = 0;
   ctl[at + Participant.UNBATCHED_WORD] = 0;
   ctl[at + Participant.INCARNATION_WORD] = getRandomValues(new Int32Array(1))[0];
+  // Before this seat can mark a batch: whoever closes the gate looks at the seats below the bound only.
+  for (let seats = Atomics.load(ctl, Super.SEATS_WORD); seats < seat + 1; ) {
+    const seen = Atomics.compareExchange(ctl, Super.SEATS_WORD, seats, seat + 1);
+    if (seen === seats) break;
+    seats = seen;
+  }
   // From here a death is found and mended: what it has taken by then is marked as its own.
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
   const page = takeFirstPage(memory);

@@ -182,7 +182,16 @@ beforeEach(() => {
   );
   store = new CountingStore();
   driver = new LineDriver(output, control);
-  loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers: [driver], makeScriptDriver: () => driver });
+  loop = new Loop({
+    pump,
+    output,
+    store,
+    clock: new Clock(addon),
+    counters,
+    control,
+    drivers: [driver],
+    makeScriptDriver: () => driver,
+  });
   port = pump.listenerPort(pump.listenTcp('127.0.0.1', 0, 64, 0));
   udpPort = pump.listenerPort(pump.listenUdp('127.0.0.1', 0, 0));
 });

@@ -10,6 +10,7 @@ import type { Context } from '../context.js';
 import { NOT_INTEGER } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysCounted } from '../spec.js';
 import { NO_SCRIPT } from './script-cache.js';
+import { isOutOfMemory } from './script-engine.js';
 import type { Scripting } from './scripting.js';
 import { ScriptFlag } from './shebang.js';
 
@@ -45,7 +46,7 @@ export function mayRun(context: Context, flags: number, isReadOnly: boolean): bo
     context.reply.error('ERR Can not execute a script with write flag using *_ro command.');
     return false;
   }
-  if ((flags & (ScriptFlag.ALLOW_OOM | ScriptFlag.NO_WRITES)) === 0 && context.keyspace.pool.isOverLimit) {
+  if ((flags & (ScriptFlag.ALLOW_OOM | ScriptFlag.NO_WRITES)) === 0 && isOutOfMemory(context)) {
     context.reply.error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
     return false;
   }

@@ -30,8 +30,8 @@ function load(context: Context): void {
   else reply.bulkString(result.name);
 }
 
-function badSubcommand(name: string): string {
-  return `ERR unknown subcommand or wrong number of arguments for '${name}'. Try FUNCTION HELP.`;
+function badSubcommand(context: Context): string {
+  return `ERR unknown subcommand or wrong number of arguments for '${context.argString(1)}'. Try FUNCTION HELP.`;
 }
 
 /** OK, or the error. */
@@ -48,7 +48,7 @@ function remove(context: Context): void {
 function flush(context: Context): void {
   const scripting = scriptingOf(context);
   if (scripting === null) return;
-  if (context.argc > 3) return context.reply.error(badSubcommand('FLUSH'));
+  if (context.argc > 3) return context.reply.error(badSubcommand(context));
   if (context.argc === 3 && !context.argIs(2, 'SYNC') && !context.argIs(2, 'ASYNC')) {
     return context.reply.error('ERR FUNCTION FLUSH only supports SYNC|ASYNC option');
   }
@@ -133,7 +133,7 @@ const POLICIES: readonly RestorePolicy[] = ['append', 'replace', 'flush'];
 function restore(context: Context): void {
   const scripting = scriptingOf(context);
   if (scripting === null) return;
-  if (context.argc > 4) return context.reply.error(badSubcommand('RESTORE'));
+  if (context.argc > 4) return context.reply.error(badSubcommand(context));
   let policy: RestorePolicy | undefined = 'append';
   if (context.argc > 3) policy = POLICIES.find((name) => context.argIs(3, name.toUpperCase()));
   if (policy === undefined) {

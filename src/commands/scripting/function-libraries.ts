@@ -51,8 +51,9 @@ export class FunctionLibraries {
     this.path = path;
   }
 
-  get luaBytes(): number {
-    return this.engine === null ? 0 : this.engine.lua.memory();
+  /** Bytes of the libraries' code. */
+  get codeBytes(): number {
+    return this.list().reduce((sum, { code }) => sum + code.length, 0);
   }
 
   /** In order of their loading. */

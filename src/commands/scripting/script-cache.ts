@@ -35,8 +35,9 @@ export class ScriptCache {
     this.executor = executor;
   }
 
-  get luaBytes(): number {
-    return this.engine === null ? 0 : this.engine.lua.memory();
+  /** Bytes of the scripts that all workers know. */
+  get cacheBytes(): number {
+    return this.scripting.shared.get(ScriptWord.used);
   }
 
   /** Scripts that all workers know. */

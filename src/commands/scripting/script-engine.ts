@@ -29,6 +29,8 @@ export interface ScriptRun {
   readonly isFunction: boolean;
   isReadOnly: boolean;
   hasWritten: boolean;
+  /** Memory was over the limit when the script began, and it did not say that it may run then. */
+  isShortOfMemory: boolean;
   /** Monotonic milliseconds. */
   startedAtMs: number;
 }
@@ -48,17 +50,25 @@ export class ScriptEngine {
   private copies: Bytes | null = null;
   /** A part of the script's reply has gone to the client already. */
   private hasFlushed = false;
+  private runs = 0;
 
   constructor(scripting: Scripting, outer: Executor, forFunctions: boolean) {
     this.scripting = scripting;
-    this.run = { outer, isFunction: forFunctions, isReadOnly: false, hasWritten: false, startedAtMs: 0 };
+    this.run = {
+      outer,
+      isFunction: forFunctions,
+      isReadOnly: false,
+      hasWritten: false,
+      isShortOfMemory: false,
+      startedAtMs: 0,
+    };
     this.lua = openLua({
       forFunctions,
       bytesMax: LUA_BYTES_MAX,
       version: REDIS_VERSION,
       call: () => this.operate(),
       interrupt: () => this.scripting.interrupt(this),
-      flush: (bytes) => this.flush(bytes),
+      flush: () => this.flush(),
     });
     this.words = new Int32Array(addon.wrapArena(this.lua.wordsArena));
     this.data = new Bytes(addon.wrapArena(this.lua.dataArena), this.lua.dataArena);
@@ -76,17 +86,25 @@ export class ScriptEngine {
     const noWrites = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.NO_WRITES)) === ScriptFlag.NO_WRITES;
     run.isReadOnly = isReadOnly || noWrites;
     run.hasWritten = false;
+    const allowsOom = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.ALLOW_OOM)) === ScriptFlag.ALLOW_OOM;
+    run.isShortOfMemory = !allowsOom && isOutOfMemory(context);
     run.startedAtMs = addon.monotonicMs();
     client.db = context.client.db;
     client.noTouch = context.client.noTouch;
     try {
       const bytes = this.enter(context, id, keyCount);
+      if ((this.runs++ & PUBLISH_MASK) === 0) this.publishMemory();
       this.scripting.replies();
       this.finish(context.reply, bytes);
     } catch (error) {
       this.scripting.replies();
       throw error;
     }
+  }
+
+  private publishMemory(): void {
+    const counter = this.run.isFunction ? Counter.luaFunctionBytes : Counter.luaScriptBytes;
+    this.executor.environment.counters.values[counter] = this.lua.memory();
   }
 
   private enter(context: Context, id: number, keyCount: number): number {
@@ -112,10 +130,10 @@ export class ScriptEngine {
     reply.errorCounted(text);
   }
 
-  private flush(bytes: number): number {
+  private flush(): number {
     this.hasFlushed = true;
     this.scripting.replies();
-    this.run.outer.context.reply.output.range(this.currentData(), 0, bytes);
+    this.run.outer.context.reply.output.range(this.currentData(), 0, this.words[EngineWord.flushed]);
     return 0;
   }
 
@@ -196,3 +214,10 @@ export class ScriptEngine {
 }
 
 const COPIES_BYTES_MIN = 64 * 1024;
+/** The memory that INFO shows is looked at once in 64 runs. */
+const PUBLISH_MASK = 63;
+
+/** Over maxmemory: then Redis refuses what could take more. */
+export function isOutOfMemory(context: Context): boolean {
+  return context.keyspace.pool.isOverLimit;
+}

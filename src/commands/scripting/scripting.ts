@@ -79,11 +79,6 @@ export class Scripting {
     shared.set(ScriptWord.kill, 1);
     reply.ok();
   }
-
-  /** Memory of the interpreters in bytes. */
-  get luaBytes(): number {
-    return this.cache.luaBytes + this.libraries.luaBytes;
-  }
 }
 
 const SHOWN_WORDS = 32;
