@@ -173,7 +173,9 @@ function stageSetEx(context: Context): boolean {
 
 function setEx(context: Context): void {
   if (context.largeStaged && !parseSetEx(context)) return;
-  if (context.storeArgument(3, context.findKey(), setExpiryMs)) context.reply.ok();
+  const isOver = context.findKey();
+  if (isOver && context.keyspace.isLfu) context.touch();
+  if (context.storeArgument(3, isOver, setExpiryMs)) context.reply.ok();
 }
 
 const READ = [keyAt(1, KeyUse.RO | KeyUse.ACCESS)];
