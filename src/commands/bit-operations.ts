@@ -34,6 +34,7 @@ function longest(context: Context): number {
   for (let i = FIRST_SOURCE; i < context.argc; i++) {
     if (!findSource(context, i)) continue;
     if (!context.requireString()) return -1;
+    context.touch();
     length = Math.max(length, context.keyspace.valueLength);
   }
   return length;

@@ -95,6 +95,10 @@ export interface WatchLine {
 
 /** Questions that every worker answers about itself: topic -> [question, answer of one worker]. */
 export interface WorkerTopics {
+  /** For ACL LOG: one of this worker's own clients. */
+  clientDescribe: [question: { readonly conn: number }, answer: ClientRow];
+  /** Closes the clients whose users are no more. */
+  usersChanged: [question: null, answer: true];
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
   /** Answer: how many were killed. */
   clientKill: [question: ClientFilter, answer: number];
@@ -185,14 +189,20 @@ export interface Control {
   readonly isWritePaused: boolean;
   waitForUnpause(asker: Asker): void;
 
-  /** A line for the server's log. */
-  log(level: 'notice' | 'warning', message: string): void;
+  /**
+   * A script of this worker has run for longer than the limit: one turn for everybody else, who get BUSY. Called again and again; true =
+   * the server is to stop. `endServing` before the script replies.
+   */
+  serveDuringScript(): boolean;
+  endServing(): void;
 
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;
   recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void;
   /** A request was refused for its user's rights, or a login failed: for ACL LOG. */
   recordAccess(asker: Asker, event: AccessEvent): void;
+  /** A line for the server's log (redis.log). */
+  log(level: 'debug' | 'verbose' | 'notice' | 'warning', message: string): void;
   /** Keeps the sample if the latency monitor is on and it is above the threshold. */
   recordLatency(event: string, milliseconds: number): void;
 }

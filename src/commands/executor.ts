@@ -6,23 +6,36 @@
  * Invariant: when `execute` returns, exactly one reply has been written (or the client is suspended, or blocked replies are
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
-import { CommandStat, Counter, HISTOGRAM_BUCKETS } from '../layout/counters.js';
+import { CommandStat, Counter } from '../layout/counters.js';
+import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
+import { SlowHolder } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
-import { authorize, refusedInTransaction } from './acl/authorize.js';
+import { authorize, refusedInScript, refusedInTransaction } from './acl/authorize.js';
 import type { Users } from './acl/users.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
-import { EXEC_ABORTED, KEY_TOO_LONG, NO_MEMORY, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import {
+  BUSY_FUNCTION,
+  BUSY_SCRIPT,
+  EXEC_ABORTED,
+  KEY_TOO_LONG,
+  NO_MEMORY,
+  unknownCommand,
+  unknownSubcommand,
+  wrongArity,
+} from './errors.js';
 import { extractKeys } from './keys.js';
+import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
+import { reserveRoom } from './transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
-/** FAST commands are timed once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
+/** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
 const SAMPLE = 128;
 /** Commands that took longer are offered to the latency monitor. */
 const LATENCY_MS_MIN = 1;
@@ -45,11 +58,14 @@ export class Executor {
   /** Times every call, not only what may be slow: the driver sets it for requests on their own, and when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
 
+  /** A script keeps this worker out of the store: only what needs no store and is allowed then runs. Set by the driver. */
+  shutOutBy: SlowHolder = SlowHolder.NONE;
+
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
   private readonly users: Users;
   private readonly stats: Float64Array;
-  private readonly histograms: Float64Array;
+  private readonly latencies: Float64Array;
   private readonly counters: Float64Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
@@ -66,7 +82,7 @@ export class Executor {
     this.keyspace = environment.keyspace;
     this.users = environment.users;
     this.stats = environment.counters.commandStats;
-    this.histograms = environment.counters.histograms;
+    this.latencies = environment.counters.latencies;
     this.counters = environment.counters.values;
     this.context = new Context(environment, reply, this);
   }
@@ -90,6 +106,8 @@ export class Executor {
     this.counters[Counter.commands]++;
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
+    if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
+      return this.reject(command, this.shutOutBy === SlowHolder.FUNCTION ? BUSY_FUNCTION : BUSY_SCRIPT);
     client.lastCommand = command;
     context.command = command;
     if (client.unrestrictedAt !== this.users.epoch && !authorize(context, command)) return;
@@ -137,6 +155,7 @@ export class Executor {
       this.lockTransaction(transaction, watched);
     }
     if (watched === null || this.areUnchanged(watched)) {
+      if (this.isWriting) reserveRoom(context, transaction);
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
       const errorsBefore = this.reply.errorCount;
@@ -158,6 +177,7 @@ export class Executor {
       this.reply.nilArray();
     }
     this.unlockAll();
+    this.keyspace.releaseReserved();
   }
 
   /** True when all watched keys are as they were; their locks are held. */
@@ -183,6 +203,10 @@ export class Executor {
     if (transaction !== null) transaction.broken = true;
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
     this.reply.error(text);
+  }
+
+  private mayRunShutOut(command: Command): boolean {
+    return command.has(Flag.ALLOW_BUSY) && command.keyMode === KeyMode.NONE && !command.exclusive;
   }
 
   private rejectUnknown(): void {
@@ -256,7 +280,11 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
-    const timed = command.timed || this.timesAll || ++this.tick % SAMPLE === 0;
+    const timed =
+      command.timed ||
+      this.timesAll ||
+      ++this.tick % SAMPLE === 0 ||
+      this.stats[command.index * CommandStat.WORDS + CommandStat.calls] < SAMPLE;
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
@@ -282,21 +310,18 @@ export class Executor {
 
   private time(command: Command, elapsedMs: number): void {
     const microseconds = elapsedMs * 1000;
-    const weight = command.timed || this.timesAll ? 1 : SAMPLE;
-    this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
-    if (this.environment.settings.latencyTracking) this.tally(command, microseconds, weight);
+    const row = command.index * CommandStat.WORDS;
+    const weight = command.timed || this.timesAll || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
+    this.stats[row + CommandStat.microseconds] += microseconds * weight;
+    if (this.environment.settings.latencyTracking) {
+      this.latencies[command.index * LatencyBucket.COUNT + latencyBucket(Math.round(elapsedMs * 1e6))] += weight;
+    }
     const control = this.environment.control;
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
     if (control.isSlow(microseconds)) this.recordSlow(microseconds);
     if (elapsedMs >= LATENCY_MS_MIN) {
       control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(elapsedMs));
     }
-  }
-
-  /** Bucket b of the histogram ends at 2^b microseconds. */
-  private tally(command: Command, microseconds: number, weight: number): void {
-    const bucket = Math.min(HISTOGRAM_BUCKETS - 1, 32 - Math.clz32(Math.max(0, Math.ceil(microseconds) - 1)));
-    this.histograms[command.index * HISTOGRAM_BUCKETS + bucket] += weight;
   }
 
   private recordSlow(microseconds: number): void {
@@ -325,6 +350,39 @@ export class Executor {
     }
     this.counters[Counter.slowCommands]++;
     this.environment.control!.recordSlow(microseconds, argv, context.client.address, context.client.name);
+  }
+
+  // ---- scripts
+
+  /**
+   * A command of a running script. Its key is not locked: the script's own command holds the gate. Refusals are Redis's, without the
+   * checks that only connections have.
+   */
+  executeInScript(run: ScriptRun): void {
+    const context = this.context;
+    const command = this.lookup();
+    if (command === null) return this.reply.error('ERR Unknown Redis command called from script');
+    if (!command.accepts(context.argc) || command.run === null) {
+      return this.reject(command, 'ERR Wrong number of args calling Redis command from script');
+    }
+    if ((command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI | Flag.ASKS)) !== 0) {
+      return this.reject(command, 'ERR This Redis command is not allowed from script');
+    }
+    if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
+      return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
+    }
+    if (run.isShortOfMemory && !run.hasWritten && command.has(Flag.DENYOOM)) return this.reject(command, NO_MEMORY);
+    if (context.client.unrestrictedAt !== this.users.epoch) {
+      const refused = refusedInScript(context, command, run.outer.context.client);
+      if (refused !== null) return this.reject(command, refused);
+    }
+    if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    context.command = command;
+    if (command.has(Flag.WRITE) && !run.hasWritten) {
+      run.hasWritten = true;
+      run.outer.isWriting = true;
+    }
+    this.measured(command);
   }
 
   // ---- keys and locks

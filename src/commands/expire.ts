@@ -52,6 +52,7 @@ function expireAt(context: Context, inSeconds: boolean, isRelative: boolean): vo
   const atMs = anyExpiryArg(context, 2, inSeconds, isRelative);
   if (Number.isNaN(atMs)) return;
   if (!context.findKey()) return reply.integer(0);
+  context.touch();
   if (conditions !== Condition.NONE && !allows(conditions, keyspace.expiryMs, atMs)) return reply.integer(0);
   if (atMs <= context.nowMs) keyspace.remove();
   else keyspace.setExpiry(atMs);
@@ -113,7 +114,9 @@ function pexpireTime(context: Context): void {
 
 function persist(context: Context): void {
   const { keyspace, reply } = context;
-  if (!context.findKey() || keyspace.expiryMs === 0) return reply.integer(0);
+  if (!context.findKey()) return reply.integer(0);
+  context.touch();
+  if (keyspace.expiryMs === 0) return reply.integer(0);
   keyspace.setExpiry(0);
   reply.integer(1);
 }

@@ -10,7 +10,7 @@ import { ERROR_CODES } from '../protocol/resp/error-codes.js';
 import type { StoreStats } from '../store/statistics.js';
 import { REDIS_VERSION } from './connection.js';
 import type { Context } from './context.js';
-import { percentilesText } from './latency-histograms.js';
+import { latencyPercentiles } from './latency.js';
 
 type Field = readonly [name: string, value: string | number];
 type Section = (context: Context, stats: StoreStats) => readonly Field[];
@@ -25,8 +25,8 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   CPU: cpuSection,
   Modules: () => [],
   Commandstats: commandStatsSection,
-  Errorstats: errorStatsSection,
   Latencystats: latencyStatsSection,
+  Errorstats: errorStatsSection,
   Cluster: () => [['cluster_enabled', 0]],
   Keyspace: keyspaceSection,
   Tiers: tiersSection,
@@ -141,9 +141,7 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['allocator_resident', paged],
     ['total_system_memory', totalmem()],
     ['total_system_memory_human', human(totalmem())],
-    ['used_memory_lua', 0],
-    ['used_memory_scripts', 0],
-    ['number_of_cached_scripts', 0],
+    ...scriptFields(context),
     ['maxmemory', limit],
     ['maxmemory_human', human(limit)],
     ['maxmemory_policy', settings.maxmemoryPolicy],
@@ -159,6 +157,27 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['mem_allocator', 'entresol-slab'],
     ['active_defrag_running', 0],
     ['lazyfree_pending_objects', 0],
+  ];
+}
+
+function scriptFields({ environment: { scripting, totals } }: Context): readonly Field[] {
+  const scripts = scripting?.();
+  const [evalBytes, functionBytes] = [totals.total(Counter.luaScriptBytes), totals.total(Counter.luaFunctionBytes)];
+  const cacheBytes = scripts?.cache.cacheBytes ?? 0;
+  return [
+    ['used_memory_lua', evalBytes],
+    ['used_memory_vm_eval', evalBytes],
+    ['used_memory_lua_human', human(evalBytes)],
+    ['used_memory_scripts_eval', cacheBytes],
+    ['number_of_cached_scripts', scripts?.cache.count ?? 0],
+    ['number_of_functions', scripts?.libraries.functionCount ?? 0],
+    ['number_of_libraries', scripts?.libraries.list().length ?? 0],
+    ['used_memory_vm_functions', functionBytes],
+    ['used_memory_vm_total', evalBytes + functionBytes],
+    ['used_memory_vm_total_human', human(evalBytes + functionBytes)],
+    ['used_memory_functions', scripts?.libraries.codeBytes ?? 0],
+    ['used_memory_scripts', cacheBytes + (scripts?.libraries.codeBytes ?? 0)],
+    ['used_memory_scripts_human', human(cacheBytes + (scripts?.libraries.codeBytes ?? 0))],
   ];
 }
 
@@ -287,6 +306,10 @@ function commandStatsSection(context: Context): readonly Field[] {
   return fields;
 }
 
+function latencyStatsSection(context: Context): readonly Field[] {
+  return latencyPercentiles(context).map(([name, text]): Field => [`latency_percentiles_usec_${name}`, text]);
+}
+
 function errorStatsSection(context: Context): readonly Field[] {
   const { totals } = context.environment;
   return ERROR_CODES.map((code, i): Field => [code, totals.total((Counter.errorsByCode + i) as Counter)])
@@ -301,19 +324,6 @@ function keyspaceSection(context: Context): readonly Field[] {
     if (keys > 0) fields.push([`db${db}`, `keys=${keys},expires=${context.keyspace.expiring(db)},avg_ttl=0`]);
   }
   return fields;
-}
-
-function latencyStatsSection(context: Context): readonly Field[] {
-  const { totals, settings } = context.environment;
-  const percentiles = settings.latencyTrackingInfoPercentiles
-    .split(' ')
-    .filter((word) => word !== '')
-    .map(Number);
-  if (percentiles.length === 0) return [];
-  return context.executor.table.all.flatMap((command): Field[] => {
-    const text = percentilesText(totals, command, percentiles);
-    return text === null ? [] : [[`latency_percentiles_usec_${command.fullName}`, text]];
-  });
 }
 
 /** Ours: what lies where. */

@@ -5,7 +5,7 @@ import { type ArgumentSpec, integerArg, optional, stringArg } from './arguments.
 import type { Context } from './context.js';
 import type { LatencyEvent, SlowLogEntry } from './control.js';
 import { helpCommand } from './help.js';
-import { latencyHistogram } from './latency-histograms.js';
+import { latencyGraph, latencyHistogram } from './latency.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
 const SLOWLOG = Flag.ADMIN | Flag.LOADING | Flag.STALE | Flag.ASKS;
@@ -111,56 +111,15 @@ function latencyReset(context: Context): void {
   context.askWorkers('latencyReset', { events }, (answers) => reply.integer(Math.max(0, ...answers)));
 }
 
-const GRAPH_COLUMNS = 80;
-const GRAPH_ROWS = 4;
-
-function latencyGraph(context: Context): void {
-  const { reply, nowMs } = context;
-  const event = context.argString(2);
-  context.askWorkers('latencyGet', { event }, (answers) => {
-    const found = mergeEvents(answers)[0];
-    if (found === undefined) return reply.error(`ERR No samples available for event '${event}'`);
-    reply.verbatim('txt', graphOf(found, nowMs / 1000));
+function graph(context: Context): void {
+  const { reply } = context;
+  const name = context.argString(2);
+  const nowSeconds = Math.floor(context.nowMs / 1000);
+  context.askWorkers('latencyGet', { event: name }, (answers) => {
+    const [event] = mergeEvents(answers);
+    if (event === undefined) reply.error(`ERR No samples available for event '${name}'`);
+    else reply.verbatim('txt', latencyGraph(event.event, event.samples, event.maxMilliseconds, nowSeconds));
   });
-}
-
-/** One column a sample, higher for longer; below each, how long ago it was. */
-function graphOf({ event, samples, maxMilliseconds }: LatencyEvent, nowS: number): string {
-  const shown = samples.slice(-GRAPH_COLUMNS);
-  const values = shown.map((sample) => sample.milliseconds);
-  const high = Math.max(...values);
-  const low = Math.min(...values);
-  const heights = values.map((value) =>
-    high === low ? 1 : 1 + Math.round(((value - low) / (high - low)) * (GRAPH_ROWS - 1)),
-  );
-  const lines = [
-    `${event} - high ${high} ms, low ${low} ms (all time high ${maxMilliseconds} ms)`,
-    '-'.repeat(GRAPH_COLUMNS),
-  ];
-  for (let row = GRAPH_ROWS; row >= 1; row--) {
-    lines.push(
-      heights
-        .map((height) => (height === row ? '_' : height > row ? '|' : ' '))
-        .join('')
-        .trimEnd(),
-    );
-  }
-  const labels = shown.map((sample) => ageText(Math.max(0, Math.floor(nowS - sample.unixSeconds))));
-  for (let i = 0; i < Math.max(...labels.map((label) => label.length)); i++) {
-    lines.push(
-      labels
-        .map((label) => label[i] ?? ' ')
-        .join('')
-        .trimEnd(),
-    );
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-function ageText(seconds: number): string {
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
-  return seconds < 86_400 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
 function latencyDoctor(context: Context): void {
@@ -278,21 +237,12 @@ export const observation: readonly CommandSpec[] = [
         -2,
         LATENCY & ~Flag.ASKS,
         '7.0.0',
-        'Returns how long commands took, as distributions.',
+        'Returns the distribution of the latencies of commands.',
         [optional(stringArg('COMMAND', { multiple: true }))],
         latencyHistogram,
         DIFFERENT,
       ),
-      sub(
-        'graph',
-        3,
-        LATENCY,
-        '2.8.13',
-        'Draws the samples of an event.',
-        [stringArg('event')],
-        latencyGraph,
-        DIFFERENT,
-      ),
+      sub('graph', 3, LATENCY, '2.8.13', 'Draws the samples of an event.', [stringArg('event')], graph, DIFFERENT),
       sub('doctor', 2, LATENCY, '2.8.13', 'Explains the samples in words.', [], latencyDoctor, DIFFERENT),
       helpCommand('latency', 'server', Category.NONE, '2.8.13'),
     ],

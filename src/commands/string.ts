@@ -103,7 +103,9 @@ function set(context: Context): void {
   if (context.largeStaged && !parseSet(context)) return;
   const flags = stringOptions.flags;
   if (flags === 0) {
-    if (context.storeArgument(2, context.findKey(), 0)) context.reply.ok();
+    const isOver = context.findKey();
+    if (isOver && context.keyspace.isLfu) context.touch();
+    if (context.storeArgument(2, isOver, 0)) context.reply.ok();
     return;
   }
   const keyspace = context.keyspace;
@@ -113,6 +115,7 @@ function set(context: Context): void {
   let expiryMs = setExpiryMs;
   if (exists && (flags & StringOption.KEEPTTL) !== 0) expiryMs = keyspace.expiryMs;
   const blocked = exists ? (flags & StringOption.NX) !== 0 : (flags & StringOption.XX) !== 0;
+  if (exists) context.touch();
   if (wantsOld && exists) {
     context.hit();
     context.replyValue();
@@ -138,8 +141,12 @@ function stageSecond(context: Context): boolean {
 }
 
 function setNx(context: Context): void {
-  if (context.findKey()) context.reply.integer(0);
-  else if (context.storeArgument(2, false, 0)) context.reply.integer(1);
+  if (context.findKey()) {
+    context.touch();
+    context.reply.integer(0);
+  } else if (context.storeArgument(2, false, 0)) {
+    context.reply.integer(1);
+  }
 }
 
 function getSet(context: Context): void {
@@ -150,6 +157,7 @@ function getSet(context: Context): void {
   }
   if (!context.requireString()) return;
   context.hit();
+  context.touch();
   context.replyValue();
   context.storeArgument(2, true, 0);
 }
@@ -165,7 +173,9 @@ function stageSetEx(context: Context): boolean {
 
 function setEx(context: Context): void {
   if (context.largeStaged && !parseSetEx(context)) return;
-  if (context.storeArgument(3, context.findKey(), setExpiryMs)) context.reply.ok();
+  const isOver = context.findKey();
+  if (isOver && context.keyspace.isLfu) context.touch();
+  if (context.storeArgument(3, isOver, setExpiryMs)) context.reply.ok();
 }
 
 const READ = [keyAt(1, KeyUse.RO | KeyUse.ACCESS)];

@@ -28,7 +28,7 @@ export interface Kind<T> {
   readonly isSwitch?: boolean;
   /** True when messages must not repeat the value. */
   readonly isSecret?: boolean;
-  /** A TOML array of strings is accepted too; this stands between its elements in the text. */
+  /** A TOML array of strings or numbers is accepted too; this stands between its elements in the text. */
   readonly listSeparator?: string;
   /** True when the flag may be given several times, each adding an element. */
   readonly isRepeatable?: boolean;
@@ -204,19 +204,22 @@ export function userLines(): Kind<readonly string[]> {
   };
 }
 
-/** Numbers from 0 to 100 with blanks between, or none. */
-export function percentiles(): Kind<string> {
+/** Percentiles, separated by blanks or commas; none is allowed. */
+export function percentiles(): Kind<readonly number[]> {
+  const format = (list: readonly number[]): string => list.join(' ');
   return {
-    ...text("'P ...'", 256),
-    range: '0 to 100 each',
+    placeholder: 'P[,P...]',
+    range: '0 to 100',
+    listSeparator: ',',
     parse(value) {
-      const words = value.split(/\s+/).filter((word) => word !== '');
-      for (const word of words) {
-        if (!/^\d+(\.\d+)?$/.test(word) || Number(word) > 100) {
-          throw new ValueError('must be percentiles from 0.0 to 100.0 separated by blanks');
-        }
-      }
-      return words.map(Number).join(' ');
+      const list = value.split(/[\s,]+/).filter((part) => part !== '');
+      return list.map((part) => {
+        const percentile = Number(part);
+        if (!(percentile >= 0 && percentile <= 100)) throw new ValueError('must be percentiles between 0.0 and 100.0');
+        return percentile;
+      });
     },
+    format,
+    show: format,
   };
 }

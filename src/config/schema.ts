@@ -86,11 +86,12 @@ export interface Settings extends MemcachedSettings {
   aclPubsubDefault: PubsubDefault;
   acllogMaxLen: number;
 
+  busyReplyThreshold: number;
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
   latencyTracking: boolean;
-  latencyTrackingInfoPercentiles: string;
+  latencyTrackingInfoPercentiles: readonly number[];
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
@@ -261,6 +262,14 @@ export const schema: Schema = {
     redis: ['acllog-max-len'],
   }),
 
+  busyReplyThreshold: declare(
+    'Clients and limits',
+    integer(0, 2 ** 31 - 1, 'MS'),
+    5000,
+    'From when on a running script can be killed and others get BUSY; 0 = never.',
+    { live: true, redis: ['busy-reply-threshold', 'lua-time-limit'] },
+  ),
+
   slowlogLogSlowerThan: declare(
     'Observation and tuning',
     integer(-1, 2 ** 40, 'MICROSECONDS'),
@@ -279,15 +288,18 @@ export const schema: Schema = {
     'LATENCY records events slower than this; 0 = off.',
     { live: true, redis: ['latency-monitor-threshold'] },
   ),
-  latencyTracking: declare('Observation and tuning', yesNo(), true, 'Keep how long the calls of each command take.', {
-    live: true,
-    redis: ['latency-tracking'],
-  }),
+  latencyTracking: declare(
+    'Observation and tuning',
+    yesNo(),
+    true,
+    'Keeps the distribution of latencies of each command (LATENCY HISTOGRAM, INFO latencystats).',
+    { live: true, redis: ['latency-tracking'] },
+  ),
   latencyTrackingInfoPercentiles: declare(
     'Observation and tuning',
     percentiles(),
-    '50 99 99.9',
-    'The percentiles in the section latencystats of INFO.',
+    [50, 99, 99.9],
+    'Percentiles that INFO latencystats shows.',
     { live: true, redis: ['latency-tracking-info-percentiles'] },
   ),
   hz: declare('Observation and tuning', integer(1, 500), 10, 'Rounds of background work (expiry) per second.', {
@@ -296,16 +308,16 @@ export const schema: Schema = {
   }),
   lfuLogFactor: declare(
     'Observation and tuning',
-    integer(0, 1_000_000),
+    integer(0, 2_147_483_647),
     10,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item have a scale of their own.',
+    'How many uses it takes for the counter of the *-lfu policies to grow; 0 = one.',
     { live: true, redis: ['lfu-log-factor'] },
   ),
   lfuDecayTime: declare(
     'Observation and tuning',
-    integer(0, 1_000_000, 'MINUTES'),
+    integer(0, 2_147_483_647, 'MINUTES'),
     1,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item age as the clock hand passes.',
+    'Minutes after which the counter of the *-lfu policies falls by one; 0 = never.',
     { live: true, redis: ['lfu-decay-time'] },
   ),
   hllSparseMaxBytes: declare(

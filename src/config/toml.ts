@@ -20,8 +20,9 @@ function lineOf(source: string, key: string): number {
   return start + 1;
 }
 
-function isTextList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((part) => typeof part === 'string');
+/** A list of texts or of numbers. */
+function isList(value: unknown): value is (string | number | bigint)[] {
+  return Array.isArray(value) && value.every((part) => ['string', 'number', 'bigint'].includes(typeof part));
 }
 
 /** The text of a TOML value, or undefined when its type cannot be a value of the setting. */
@@ -31,7 +32,7 @@ function textOf(key: SettingKey, value: unknown): string | undefined {
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') return String(value);
   const { listSeparator } = schema[key].kind;
-  if (listSeparator !== undefined && isTextList(value)) return value.join(listSeparator);
+  if (listSeparator !== undefined && isList(value)) return value.join(listSeparator);
   return undefined;
 }
 

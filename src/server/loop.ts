@@ -6,7 +6,6 @@
  * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
-import type { ClientRow } from '../commands/control.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
@@ -15,20 +14,24 @@ import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
-import { answerTopic, rowOf } from './topics.js';
+import { ScriptTurns } from './script-turns.js';
+import { ShutOut } from './shut-out.js';
+import { answerTopic } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
 
 /** What the loop needs of the keyspace. */
 export interface LoopStore {
   /** Wall-clock milliseconds of this turn. */
   setClock(ms: number): void;
-  enterBatch(): void;
+  /** False = a long script runs alone: this turn must do without the store. */
+  tryEnterBatch(): boolean;
   leaveBatch(): void;
   /** Expiry, reclaim, purge for about so long; true when there is more to do now. */
   background(budgetMicroseconds: number): boolean;
   /** The bytes of a region send have left. */
   unpin(token: number): void;
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
+  setLfu(logFactor: number, decayMinutes: number): void;
   setMaxMemory(bytes: number): void;
 }
 
@@ -41,6 +44,8 @@ export interface LoopParts {
   readonly control: WorkerControl;
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
+  /** A further driver for Redis clients, for the turns within a long script. */
+  readonly makeScriptDriver: () => Driver;
 }
 
 /** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
@@ -48,6 +53,8 @@ const BUSY_SLICE_MICROSECONDS = 250;
 const IDLE_SLICE_MICROSECONDS = 1000;
 /** How often the gauges of the pump are published and long turns are looked for. */
 const GAUGE_PERIOD_MS = 100;
+/** How often a worker that a script shuts out of the store looks whether it has ended. */
+const SHUT_OUT_MS = 10;
 /** Most milliseconds one poll waits. */
 const POLL_MAX_MS = 1000;
 
@@ -68,6 +75,15 @@ export class Loop implements ControlHost {
   readonly #inputs = new Map<number, Bytes>();
   /** Connections to close after this turn's replies have been handed over. */
   readonly #closing: number[] = [];
+  /** Turns go without the store, until a script ends. */
+  #isShutOut = false;
+  readonly #shutOut: ShutOut;
+  readonly #scriptTurns: ScriptTurns;
+  /** Events of the turn, and the next one to handle: a script's turns within the turn go on from there. */
+  #eventCount = 0;
+  #nextEvent = 0;
+  /** The record of the connection that is being fed. */
+  #fedEvent = 0;
   #hasMore = false;
   #nextSliceAtMs = 0;
   #nextGaugesAtMs = 0;
@@ -79,6 +95,7 @@ export class Loop implements ControlHost {
     this.pump = parts.pump;
     this.control = parts.control;
     this.connections = new Connections(parts.counters);
+    this.#shutOut = new ShutOut(parts.pump, this.connections);
     this.#output = parts.output;
     this.#store = parts.store;
     this.#clock = parts.clock;
@@ -86,6 +103,13 @@ export class Loop implements ControlHost {
     this.#drivers = parts.drivers;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
+    this.#scriptTurns = new ScriptTurns(
+      parts.pump,
+      parts.output,
+      this.connections,
+      this.#events,
+      parts.makeScriptDriver,
+    );
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
     this.#applySettings();
@@ -109,10 +133,17 @@ export class Loop implements ControlHost {
     const monotonicMs = this.#clock.monotonicMs;
     const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
     if (count > 0 || isSliceDue) {
-      this.#store.enterBatch();
-      for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
-      if (isSliceDue) this.#background(count > 0);
-      this.#store.leaveBatch();
+      if (this.#store.tryEnterBatch()) {
+        if (this.#isShutOut) this.#endShutOut();
+        this.#handleAll(count);
+        if (isSliceDue) this.#background(count > 0);
+        this.#store.leaveBatch();
+      } else {
+        this.#isShutOut = true;
+        this.#hasMore = false;
+        this.#nextSliceAtMs = monotonicMs + SHUT_OUT_MS;
+        this.#handleAll(count);
+      }
     }
     if (count === 0) values[Counter.idleTurns]++;
     values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
@@ -130,6 +161,40 @@ export class Loop implements ControlHost {
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
     return waitMs <= 0 ? 0 : Math.ceil(waitMs);
+  }
+
+  #handleAll(count: number): void {
+    this.#eventCount = count;
+    this.#nextEvent = 0;
+    while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+  }
+
+  /**
+   * A script of this worker has run for longer than the limit, and is asked again every so often: one turn for everybody else, without the
+   * store. True = the server is to stop.
+   */
+  serveDuringScript(): boolean {
+    const turns = this.#scriptTurns;
+    const output = this.#output;
+    if (!turns.isActive) {
+      const event = this.#fedEvent;
+      const conn = this.#events[event + Event.conn];
+      const client = this.connections.at(conn)!;
+      turns.begin(client, event, this.connections.drivers[conn]!.consumedByNow());
+      this.#isShutOut = true;
+      while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+    }
+    const count = this.pump.poll(output.sendCount, 0);
+    output.restart();
+    this.nowMs = this.#clock.tick();
+    this.#handleAll(count);
+    if (this.#closing.length > 0) this.#closeAfterReplies();
+    return this.#stopDeadlineMs !== 0;
+  }
+
+  /** That script has ended and is about to reply. */
+  endServing(): void {
+    this.#scriptTurns.end();
   }
 
   #handle(event: number): void {
@@ -178,12 +243,31 @@ export class Loop implements ControlHost {
       events[event + Event.aux] = 1;
       return;
     }
+    const driver = this.connections.drivers[conn]!;
+    if (this.#isShutOut && !driver.answersShutOut(client)) {
+      this.#shutOut.wait(client);
+      events[event + Event.consumed] = 0;
+      events[event + Event.aux] = 1;
+      return;
+    }
     const offset = events[event + Event.offset];
     const output = this.#output;
     const bytesOutBefore = output.totalBytes;
     client.again = false;
     output.begin(conn);
-    const consumed = this.connections.drivers[conn]!.feed(client, this.#inputOf(event), offset, offset + length);
+    let consumed: number;
+    if (this.#scriptTurns.isActive) {
+      consumed = this.#scriptTurns.driver.feed(client, this.#inputOf(event), offset, offset + length);
+    } else {
+      this.#fedEvent = event;
+      consumed = driver.feed(client, this.#inputOf(event), offset, offset + length);
+      if (this.#scriptTurns.takeBack()) {
+        output.end();
+        this.#endShutOut();
+        if (this.connections.at(conn) === client) this.#afterDriver(client, conn);
+        return;
+      }
+    }
     output.end();
     events[event + Event.consumed] = consumed;
     events[event + Event.aux] = client.again || client.suspended ? 1 : 0;
@@ -194,9 +278,15 @@ export class Loop implements ControlHost {
     this.#afterDriver(client, conn);
   }
 
+  #endShutOut(): void {
+    this.#isShutOut = false;
+    this.#shutOut.end((conn, length) => this.#intoDone(conn, length));
+  }
+
   #intoDone(conn: number, length: number): void {
     const client = this.connections.at(conn);
     if (client === null || client.closing !== Closing.NO) return;
+    if (this.#isShutOut) return this.#shutOut.keepArrived(client, length);
     this.#values[Counter.bytesIn] += length;
     this.connections.bytesIn[conn] += length;
     this.connections.activeAtMs[conn] = this.nowMs;
@@ -253,6 +343,8 @@ export class Loop implements ControlHost {
     const events = this.#events;
     const offset = events[event + Event.offset];
     const length = events[event + Event.length];
+    // Datagrams may be lost; nothing keeps them.
+    if (this.#isShutOut) return;
     this.#values[Counter.datagrams]++;
     this.#values[Counter.bytesIn] += length;
     this.#drivers[events[event + Event.aux]].datagram(slot, this.#inputOf(event), offset, offset + length);
@@ -300,6 +392,7 @@ export class Loop implements ControlHost {
   #applySettings(): void {
     const { settings } = this.control;
     this.#store.setPolicy(settings.maxmemoryPolicy);
+    this.#store.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
     this.#store.setMaxMemory(settings.maxmemory);
     // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
     // limit stops a flood below it, at little cost.
@@ -316,19 +409,6 @@ export class Loop implements ControlHost {
 
   answerTopic(topic: Parameters<ControlHost['answerTopic']>[0], question: never): unknown {
     return answerTopic(this, topic, question);
-  }
-
-  describeClient(conn: number): ClientRow {
-    return rowOf(this, conn);
-  }
-
-  usersChanged(): void {
-    for (let conn = 0; conn < this.connections.clients.length; conn++) {
-      const client = this.connections.clients[conn];
-      if (client === null || this.connections.drivers[conn]!.mayStay(client)) continue;
-      // Whoever removes its own user still gets the answer.
-      this.closeClient(conn, this.control.isAwaitingAnswer(client.id));
-    }
   }
 
   suspend(conn: number): void {

@@ -13,9 +13,11 @@ import {
   CounterRow,
   createCounterBaseline,
   createCounterBlock,
+  GAUGES,
   SharedWord,
   WATCH_GAUGES,
 } from '../layout/counters.js';
+import { createSharedScripts } from '../layout/shared-scripts.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
@@ -45,6 +47,7 @@ export class Supervisor {
   readonly settings: Settings;
   readonly counterBlock: SharedArrayBuffer;
   readonly counterBaseline = createCounterBaseline();
+  readonly sharedScripts = createSharedScripts();
   readonly startedAtMs = Date.now();
   /** Settles when all workers have ended: after close() or a SHUTDOWN command. */
   readonly done: Promise<void>;
@@ -125,9 +128,9 @@ export class Supervisor {
         store: this.#store,
         counterBlock: this.counterBlock,
         counterBaseline: this.counterBaseline,
+        sharedScripts: this.sharedScripts,
         startedAtMs: this.startedAtMs,
         users,
-        listensOnUnix: index === 0,
       },
       (message) => {
         if (message.type === 'ready') this.#catchUp(index, users);
@@ -177,7 +180,7 @@ export class Supervisor {
       Atomics.sub(row.shared, SharedWord.watchers + kind, row.values[Counter.watchers + kind]);
       row.values[Counter.watchers + kind] = 0;
     }
-    for (const gauge of [Counter.connections, Counter.heldBytes, Counter.suspendedClients]) row.values[gauge] = 0;
+    for (const gauge of GAUGES) row.values[gauge] = 0;
   }
 
   // ---- messages

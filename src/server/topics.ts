@@ -22,6 +22,19 @@ export interface TopicContext {
 type Answers = { readonly [T in keyof WorkerTopics]: (c: TopicContext, q: WorkerTopics[T][0]) => WorkerTopics[T][1] };
 
 const answers: Answers = {
+  clientDescribe: (context, { conn }) => rowOf(context, conn),
+
+  usersChanged: (context) => {
+    const { clients, drivers } = context.connections;
+    for (let conn = 0; conn < clients.length; conn++) {
+      const client = clients[conn];
+      if (client === null || drivers[conn]!.mayStay(client)) continue;
+      // Whoever removes its own user still gets the answer.
+      context.closeClient(conn, context.control.isAwaitingAnswer(client.id));
+    }
+    return true;
+  },
+
   clientList: (context, filter) => matching(context, filter).map((conn) => rowOf(context, conn)),
 
   clientKill: (context, filter) => {
@@ -90,7 +103,7 @@ function ageSeconds({ connections, nowMs }: TopicContext, conn: number): number 
 }
 
 /** One client as CLIENT LIST shows it. */
-export function rowOf(context: TopicContext, conn: number): ClientRow {
+function rowOf(context: TopicContext, conn: number): ClientRow {
   const { connections, pump, nowMs } = context;
   const client = connections.clients[conn]!;
   const kind = connections.kinds[conn];

@@ -36,10 +36,9 @@ export interface ControlHost {
   unsentBytes(conn: number): number;
   descriptorOf(conn: number): number;
   settingsChanged(): void;
-  /** Closes the clients whose users are no more. */
-  usersChanged(): void;
-  describeClient(conn: number): ClientRow;
   stop(graceMs: number): void;
+  serveDuringScript(): boolean;
+  endServing(): void;
 }
 
 interface Waiting {
@@ -236,7 +235,7 @@ export class WorkerControl implements Control {
         return;
       case 'users':
         this.#users?.applied(message.change);
-        host.usersChanged();
+        host.answerTopic('usersChanged', null);
         this.post({ type: 'answer', askId: message.askId, answer: true });
         return;
       case 'lines':
@@ -301,6 +300,16 @@ export class WorkerControl implements Control {
     this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size;
   }
 
+  // ---- long scripts
+
+  serveDuringScript(): boolean {
+    return this.#host!.serveDuringScript();
+  }
+
+  endServing(): void {
+    this.#host!.endServing();
+  }
+
   // ---- the logs
 
   isSlow(microseconds: number): boolean {
@@ -315,7 +324,8 @@ export class WorkerControl implements Control {
 
   recordAccess(asker: Asker, event: AccessEvent): void {
     const host = this.#host!;
-    this.accessLog.add(event, clientLine(host.describeClient(asker.conn)), host.nowMs, this.settings.acllogMaxLen);
+    const row = host.answerTopic('clientDescribe', { conn: asker.conn }) as ClientRow;
+    this.accessLog.add(event, clientLine(row), host.nowMs, this.settings.acllogMaxLen);
   }
 
   recordLatency(event: string, milliseconds: number): void {

@@ -21,6 +21,9 @@ import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
+import { idleSeconds } from './index-cursor.js';
+import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
+import { Policy } from './policy.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
@@ -41,9 +44,11 @@ export interface KeyspaceParts {
 }
 
 export class ItemCursor {
-  /** Wall clock in ms and the access clock (seconds modulo 2^24) derived from it: see refreshClock. */
+  /** Wall clock in ms and what a new entry's access word holds now: seconds modulo 2^24, or an LFU word (see setClock). */
   nowMs = 0;
   accessNow = 0;
+  /** Access words are those of store/lfu: the policy is one of the *-lfu. */
+  isLfu = false;
 
   // ---- the cursor, set by find
   type = 0;
@@ -126,7 +131,9 @@ export class ItemCursor {
 
   setClock(ms: number): void {
     this.nowMs = Math.floor(ms);
-    this.accessNow = Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
+    const policy = this.ctl[Super.POLICY_WORD];
+    this.isLfu = policy === Policy.ALL_LFU || policy === Policy.VOLATILE_LFU;
+    this.accessNow = this.isLfu ? lfuWord(lfuMinutes(ms), Lfu.INITIAL) : Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
   }
 
   /**
@@ -283,12 +290,24 @@ export class ItemCursor {
   /** Seconds since the item was last used. */
   get accessAgeS(): number {
     this.restore();
-    return (this.accessNow - this.index.access) & Bucket.ACCESS_MASK;
+    return this.entryIdleS;
   }
 
+  /** How often the item is used, by the LFU policies' logarithmic counter. */
   get frequency(): number {
     this.restore();
-    return this.index.frequency;
+    return this.entryFrequency;
+  }
+
+  /** Seconds since the item of the entry that the index stands on was last used; whole minutes under the LFU policies. */
+  get entryIdleS(): number {
+    const { access } = this.index;
+    if (this.isLfu) return lfuIdleMinutes(access, this.accessNow >>> Lfu.MINUTES_SHIFT) * 60;
+    return idleSeconds(this.accessNow, access);
+  }
+
+  get entryFrequency(): number {
+    return lfuCounter(this.index.access, this.accessNow >>> Lfu.MINUTES_SHIFT, this.ctl[Super.LFU_DECAY_MINUTES_WORD]);
   }
 
   get keyBytes(): Bytes {
@@ -311,10 +330,26 @@ export class ItemCursor {
 
   /** Counts a read of the found item: hit statistics, frequency, access clock. */
   access(): void {
-    this.restore();
-    this.index.use(this.accessNow);
+    this.use();
     this.statistics[Stat.HITS]++;
     if (this.page >= this.memory.capacityBase) this.statistics[Stat.CAPACITY_HITS]++;
+  }
+
+  /** The found item is used, by a command that counts no hit. */
+  use(): void {
+    this.restore();
+    if (this.isLfu) this.useLfu();
+    else this.index.use(this.accessNow);
+  }
+
+  /** The index stands on the entry. */
+  protected useLfu(): void {
+    const { ctl } = this;
+    this.index.useLfu(
+      this.accessNow >>> Lfu.MINUTES_SHIFT,
+      ctl[Super.LFU_DECAY_MINUTES_WORD],
+      ctl[Super.LFU_LOG_FACTOR_WORD],
+    );
   }
 
   miss(): void {

@@ -92,6 +92,13 @@ export class Keyspace extends Staging {
     this.slabs.drainIfAsked();
   }
 
+  /** As enterBatch; false = a long script runs alone (see gate.tryEnter). */
+  tryEnterBatch(): boolean {
+    if (!this.gate.tryEnter()) return false;
+    this.slabs.drainIfAsked();
+    return true;
+  }
+
   leaveBatch(): void {
     this.gate.leave();
   }
@@ -140,7 +147,8 @@ export class Keyspace extends Staging {
     this.restore();
     this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
     index.setExpiry(hash, expiryMs);
-    index.setAccess(this.accessNow);
+    // Under LFU the command that has found the item has counted its use.
+    if (!this.isLfu) index.setAccess(this.accessNow);
     index.clearFetched();
     this.encoding = 0;
     this.valueLength = length;
@@ -264,6 +272,17 @@ export class Keyspace extends Staging {
     this.index.setExpiry(hash, expiryMs);
   }
 
+  /** How the found item has been used, as its entry keeps it: a renamed item takes it along. */
+  get accessWord(): number {
+    this.restore();
+    return this.index.access;
+  }
+
+  set accessWord(word: number) {
+    this.restore();
+    this.index.setAccessWord(word);
+  }
+
   /** Deletes the found item. */
   remove(): void {
     this.unlink();
@@ -353,6 +372,12 @@ export class Keyspace extends Staging {
   /** maxmemory-policy, for all participants at once. */
   setPolicy(policy: PolicyName): void {
     Atomics.store(this.ctl, Super.POLICY_WORD, POLICY_NAMES.indexOf(policy));
+  }
+
+  /** lfu-log-factor and lfu-decay-time, for all participants at once. */
+  setLfu(logFactor: number, decayMinutes: number): void {
+    Atomics.store(this.ctl, Super.LFU_LOG_FACTOR_WORD, logFactor);
+    Atomics.store(this.ctl, Super.LFU_DECAY_MINUTES_WORD, decayMinutes);
   }
 
   /** maxmemory in bytes of both tiers, whole pages; 0 = what the tiers hold. For all participants at once. */

@@ -46,6 +46,16 @@ export function refusedInTransaction(context: Context, command: Command): string
   );
 }
 
+/** A script's command: it may do what `caller` may. Null = it may run, else the reply. */
+export function refusedInScript(context: Context, command: Command, caller: Client): string | null {
+  const { user } = context.client;
+  if (user.isUnrestricted) return null;
+  const decision = decide(user, command, context);
+  if (decision.verdict === Verdict.ALLOWED) return null;
+  recordRefusal(context, command, decision, 'lua', caller);
+  return `ERR ACL failure in script: ${refusalText(context, user, command, decision)}`;
+}
+
 /** True when commands may run at all: the default user needs no password, or the client has given one. */
 export function isLoggedIn(environment: Environment, client: Client): boolean {
   return client.authenticated || !environment.users.needAuthentication;
@@ -66,12 +76,13 @@ export function recordRefusal(
   command: Command,
   { verdict, argument }: Readonly<Decision>,
   where: AccessContext,
+  asker: Client = context.client,
 ): void {
   const { values } = context.environment.counters;
   if (verdict === Verdict.COMMAND) values[Counter.deniedCommands]++;
   else if (verdict === Verdict.KEY) values[Counter.deniedKeys]++;
   else values[Counter.deniedChannels]++;
-  context.environment.control?.recordAccess(context.client, {
+  context.environment.control?.recordAccess(asker, {
     reason: REASONS[verdict],
     context: where,
     object: verdict === Verdict.COMMAND ? command.fullName : context.argString(argument),
