@@ -15,6 +15,10 @@ import { connection } from './connection.js';
 import { debugCommands } from './debug.js';
 import { expiries } from './expire.js';
 import { generics } from './generic.js';
+import { hashes } from './hash.js';
+import { hashExpiries } from './hash-expire.js';
+import { hashIteration } from './hash-iteration.js';
+import { hashNumbers } from './hash-numbers.js';
 import { hyperLogLogs } from './hyperloglog.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
@@ -64,6 +68,10 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bitFields,
   hyperLogLogs,
   absentParts,
+  hashes,
+  hashNumbers,
+  hashIteration,
+  hashExpiries,
 ];
 
 export function createCommandTable(): CommandTable {

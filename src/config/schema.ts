@@ -96,6 +96,8 @@ export interface Settings extends MemcachedSettings {
   lfuLogFactor: number;
   lfuDecayTime: number;
   hllSparseMaxBytes: number;
+  hashMaxListpackEntries: number;
+  hashMaxListpackValue: number;
   loglevel: LogLevel;
   redisSetting: readonly string[];
 }
@@ -333,6 +335,20 @@ export const schema: Schema = {
     [],
     'A parameter of Redis without a counterpart here, such as repl-timeout: kept for CONFIG GET, without effect. May be given several times; in a file as an array.',
     { isHidden: true },
+  ),
+  hashMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    512,
+    'A hash of more fields becomes a tree.',
+    { live: true, redis: ['hash-max-listpack-entries', 'hash-max-ziplist-entries'] },
+  ),
+  hashMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A hash with a longer field or value becomes a tree.',
+    { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
   ),
   loglevel: declare(
     'Observation and tuning',

@@ -7,7 +7,7 @@
  */
 import { Bucket } from '../layout/bucket.js';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
-import { Item, itemBytes } from '../layout/item.js';
+import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
@@ -19,17 +19,18 @@ import type { Pins } from '../memory/pins.js';
 import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
+import { nodeBytes } from './collections/forms.js';
+import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
 import { idleSeconds } from './index-cursor.js';
 import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
 import { Policy } from './policy.js';
+import { ProtectedFinds } from './protected-finds.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
 export const INLINE_VALUE_BYTES = 16384;
-/** Found items that staging never evicts. */
-const PROTECTED_FINDS = 4;
 /** In held slots, marks a chunk that was linked (not unlinked) by the running command. */
 export const LINKED = 0x10000;
 
@@ -70,6 +71,7 @@ export class ItemCursor {
   readonly pins: Pins;
   readonly index: Index;
   readonly statistics: Float64Array;
+  readonly graveyard: Graveyard;
 
   protected readonly held: Held;
   protected readonly ctl: Int32Array;
@@ -96,10 +98,7 @@ export class ItemCursor {
   protected linkedInSlot = false;
   protected linkedCount = 0;
 
-  readonly #protectedPages = new Int32Array(PROTECTED_FINDS);
-  readonly #protectedUnits = new Int32Array(PROTECTED_FINDS);
-  /** Finds of the running command: what of the two arrays counts. */
-  #protectedCount = 0;
+  readonly #finds = new ProtectedFinds();
 
   constructor(parts: KeyspaceParts) {
     const { memory } = parts;
@@ -110,6 +109,7 @@ export class ItemCursor {
     this.slabs = parts.slabs;
     this.log = parts.log;
     this.pins = parts.pins;
+    this.graveyard = new Graveyard(memory, parts.journal, parts.slabs, parts.pool, parts.pins);
     this.ctl = memory.ctl;
     this.arenas = memory.arenas;
     this.databaseTable = memory.databaseTable;
@@ -120,6 +120,7 @@ export class ItemCursor {
     this.#cursorWords = memory.ctl;
     this.index = new Index(memory, parts.journal, parts.pool);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
+    parts.journal.settle = () => this.settle();
     this.refreshClock();
   }
 
@@ -216,9 +217,7 @@ export class ItemCursor {
     this.encoding = (shape >>> Item.ENCODING_SHIFT) & Item.ENCODING_MASK;
     this.valueLength = item.i32[(itemOffset >>> 2) + Item.VALUE_LENGTH_WORD];
     this.valueOffset = itemOffset + Item.HEADER_BYTES + keyLength;
-    const next = this.#protectedCount++ & (PROTECTED_FINDS - 1);
-    this.#protectedPages[next] = page;
-    this.#protectedUnits[next] = unit;
+    this.#finds.add(page, unit);
   }
 
   /** Positions the cursor on the entry that the index stands on (scans, eviction). False when the slot is empty. */
@@ -234,7 +233,13 @@ export class ItemCursor {
     return true;
   }
 
-  /** Moves the index back to the cursor's entry. */
+  /** Positions the cursor on the item at a location that the index points to. Its lock is held. */
+  standOn(hash: number, page: number, unit: number): void {
+    if (!this.index.findLocation(hash, page, unit)) throw new Error(`no item at page ${page} unit ${unit}`);
+    this.openEntry();
+  }
+
+  /** To the cursor's entry. */
   protected restore(): void {
     const { index } = this;
     index.words = this.#cursorWords;
@@ -245,17 +250,13 @@ export class ItemCursor {
 
   /** The command is over: nothing of what it found needs to stay. */
   forgetFinds(): void {
-    this.#protectedCount = 0;
+    this.#finds.clear();
     this.foundOffset = -1;
   }
 
   /** True for the items of the running command's last finds. */
   isProtected(page: number, unit: number): boolean {
-    const count = Math.min(this.#protectedCount, PROTECTED_FINDS);
-    for (let i = 0; i < count; i++) {
-      if (this.#protectedPages[i] === page && this.#protectedUnits[i] === unit) return true;
-    }
-    return false;
+    return this.#finds.has(page, unit);
   }
 
   // ---- fields of the found item that few commands read
@@ -313,7 +314,6 @@ export class ItemCursor {
   get keyBytes(): Bytes {
     return this.value;
   }
-
   get keyOffset(): number {
     return this.itemOffset + Item.HEADER_BYTES;
   }
@@ -323,9 +323,10 @@ export class ItemCursor {
     return this.value.i32[(this.itemOffset >>> 2) + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
   }
 
-  /** Bytes that the item takes: its chunk or pages and its index entry. */
+  /** Bytes that the item takes: its chunk or pages, its nodes, its index entry. */
   get memoryUsage(): number {
-    return this.capacityBytes() + Math.ceil(Bucket.BYTES / Bucket.SLOTS);
+    const nodes = this.type === ItemType.STRING ? 0 : nodeBytes(this);
+    return nodes + this.capacityBytes() + Math.ceil(Bucket.BYTES / Bucket.SLOTS);
   }
 
   /** Counts a read of the found item: hit statistics, frequency, access clock. */
@@ -361,6 +362,7 @@ export class ItemCursor {
   /** The changes of the running command stand: from here a crash does not undo them. Locks are still held. */
   settle(): void {
     this.journal.commit();
+    if (this.held.count !== 0) this.held.noteSettled();
     this.foundOffset = -1;
     // What was linked is other people's from the unlock on: forget it before.
     if (this.linkedInSlot) {
@@ -387,7 +389,7 @@ export class ItemCursor {
       const page = held.page(slot);
       if (page !== NO_PAGE) this.freeItem(page, held.unit(slot), slot);
     }
-    held.count = 0;
+    held.reset();
   }
 
   /** The held stack has room for what one step adds; a command that unlinks thousands settles in between. */
@@ -475,8 +477,12 @@ export class ItemCursor {
     if (page !== NO_PAGE) this.freeChunk(page, this.pins.freedUnit, UNPINNED_SLOT);
   }
 
-  /** Frees an unlinked item and clears its held slot; a pinned one is freed by its last unpin. */
+  /** Frees an unlinked item and clears its held slot; a pinned one is freed by its last unpin, a tree bit by bit. */
   freeItem(page: number, unit: number, heldSlot: number): void {
+    if (Graveyard.isRoot(this.memory, page, unit)) {
+      this.graveyard.bury(page, unit, this.memory.ownArena, this.held.word(heldSlot));
+      return;
+    }
     const header = locationOffset(page, unit) >>> 2;
     const valueLength = this.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.VALUE_LENGTH_WORD];
     if (valueLength > INLINE_VALUE_BYTES && this.pins.doom(page, unit, this.memory.ownArena, this.held.word(heldSlot)))
