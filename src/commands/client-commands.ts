@@ -8,7 +8,7 @@ import { ReplyMode } from './client.js';
 import { clientLines, parseKillFilter, parseListFilter } from './client-list.js';
 import { BAD_CLIENT_NAME, isPrintable } from './connection.js';
 import type { Context } from './context.js';
-import { NOT_INTEGER, SYNTAX } from './errors.js';
+import { NOT_INTEGER, SYNTAX, wrongArity } from './errors.js';
 import { helpCommand } from './help.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
@@ -130,14 +130,18 @@ function unpause(context: Context): void {
   context.askWorkers('clientPause', { untilMs: 0, writesOnly: false }, () => reply.ok());
 }
 
-/** No command blocks yet, so there is nobody to wake. */
 function unblock(context: Context): void {
-  if (context.argc > 4) return context.reply.error(SYNTAX);
-  if (context.argc === 4 && !context.argIs(3, 'TIMEOUT') && !context.argIs(3, 'ERROR')) {
-    return context.reply.error('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
+  const { reply } = context;
+  if (context.argc > 4) return reply.error(wrongArity('client|unblock'));
+  const withError = context.argc === 4 && context.argIs(3, 'ERROR');
+  if (context.argc === 4 && !withError && !context.argIs(3, 'TIMEOUT')) {
+    return reply.error('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
   }
-  if (Number.isNaN(context.argInteger(2))) return context.reply.error(NOT_INTEGER);
-  context.reply.integer(0);
+  const clientId = context.argInteger(2);
+  if (Number.isNaN(clientId)) return reply.error(NOT_INTEGER);
+  context.askWorkers('clientUnblock', { id: clientId, withError }, (answers) =>
+    reply.integer(answers.includes(true) ? 1 : 0),
+  );
 }
 
 function tracking(context: Context): void {
@@ -273,7 +277,7 @@ export const clientCommands: readonly CommandSpec[] = [
       sub(
         'unblock',
         -3,
-        ADMIN,
+        ADMIN | ASKING,
         '5.0.0',
         'Wakes a connection that waits in a blocking command.',
         [integerArg('client-id'), optional(oneOf('unblock-type', [tokenArg('TIMEOUT'), tokenArg('ERROR')]))],

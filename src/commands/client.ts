@@ -10,6 +10,7 @@ import { Closing, type DriverClient } from '../protocol/driver.js';
 import type { PartialRequest } from '../protocol/resp/parser.js';
 import type { StageSlot } from '../store/keyspace.js';
 import type { Command } from './command.js';
+import type { Blocked } from './messaging/blocked.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
 /** CLIENT REPLY. */
@@ -68,6 +69,8 @@ export class Client implements DriverClient {
   watched: Map<string, WatchedKey> | null = null;
   partial: PartialRequest | null = null;
   large: LargeRequest | null = null;
+  /** What a blocking command waits for. */
+  blocked: Blocked | null = null;
 
   constructor(id: number, conn: number, address: string) {
     this.id = id;

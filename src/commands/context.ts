@@ -18,6 +18,7 @@ import type { MainTopics, WorkerTopics } from './control.js';
 import type { Environment } from './environment.js';
 import { NO_MEMORY, WRONG_TYPE } from './errors.js';
 import type { Executor } from './executor.js';
+import type { WaitOptions } from './messaging/blocked.js';
 import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
 
 export class Context {
@@ -41,6 +42,11 @@ export class Context {
   largeStaged = false;
   /** True while EXEC runs the queue. */
   inTransaction = false;
+  /** A blocked client's request runs again (see messaging/blocked): for `onlyHash`'s key alone, or for all its keys. */
+  isRetry = false;
+  onlyHash: number | null = null;
+  /** The retry has found nothing. */
+  stillWaits = false;
 
   private args!: Int32Array;
   private first = 0;
@@ -239,6 +245,32 @@ export class Context {
     this.keyArguments = grow(this.keyArguments, size);
     this.keyUses = grow(this.keyUses, size);
     this.keyHashes = grow(this.keyHashes, size);
+  }
+
+  // ---- blocking
+
+  /** Where the request's (offset, length) pairs are, and the first of them. */
+  get argPairs(): Int32Array {
+    return this.args;
+  }
+
+  get argPairsFrom(): number {
+    return this.first;
+  }
+
+  /** False where a command that finds nothing must answer at once. */
+  get canBlock(): boolean {
+    return !this.inTransaction;
+  }
+
+  /** Whether a blocking command may look at key `k` of keyHashes: always, but for a retry that holds one key's lock only. */
+  mayUse(k: number): boolean {
+    return this.onlyHash === null || this.keyHashes[k] === this.onlyHash;
+  }
+
+  /** Instead of a reply: the client waits, or gets what its command says at a time-out. See messaging/blocked. */
+  block(options: WaitOptions): void {
+    this.executor.hub.blocked.block(this, options);
   }
 
   // ---- the control plane: the client waits, the answer replies in a later turn

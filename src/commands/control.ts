@@ -95,6 +95,8 @@ export interface WorkerTopics {
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
   /** Answer: how many were killed. */
   clientKill: [question: ClientFilter, answer: number];
+  /** CLIENT UNBLOCK. Answer: whether this worker's client of that id was blocked. */
+  clientUnblock: [question: { readonly id: number; readonly withError: boolean }, answer: boolean];
   /** Commands of all (or only writing) clients wait until that moment; `untilMs` 0 = unpause. Wall-clock milliseconds. */
   clientPause: [question: { readonly untilMs: number; readonly writesOnly: boolean }, answer: true];
   slowLogGet: [question: { readonly count: number }, answer: readonly SlowLogEntry[]];

@@ -15,6 +15,7 @@ import { Context } from './context.js';
 import type { Environment } from './environment.js';
 import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
 import { extractKeys } from './keys.js';
+import { Hub } from './messaging/hub.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
@@ -39,6 +40,7 @@ export class Executor {
   readonly context: Context;
   readonly table: CommandTable;
   readonly environment: Environment;
+  readonly hub: Hub;
 
   /** Times every call, not only what may be slow: the driver sets it when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
@@ -61,6 +63,7 @@ export class Executor {
     this.stats = environment.counters.commandStats;
     this.counters = environment.counters.values;
     this.context = new Context(environment, reply, this);
+    this.hub = new Hub(this);
   }
 
   /** The command of the bound request: a subcommand where there is one; null when unknown. Writes nothing. */
@@ -86,6 +89,7 @@ export class Executor {
       return this.reject(command, NO_AUTH);
     client.lastCommand = command;
     context.command = command;
+    this.keyspace.feed.origin = client.id;
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
@@ -189,6 +193,31 @@ export class Executor {
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
     this.reply.queued();
+  }
+
+  // ---- blocked clients' requests
+
+  /** Runs the bound request of a blocked client once more. Its locks are held, as far as it may look. */
+  retry(): void {
+    const context = this.context;
+    const command = this.lookup() as Command;
+    context.command = command;
+    this.hashKeys(command);
+    if (command.stage === null || command.stage(context)) command.run!(context);
+    if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
+  }
+
+  /** Locks all keys of the bound request around `work`. */
+  withLocks(work: () => void): void {
+    const command = this.lookup() as Command;
+    this.hashKeys(command);
+    this.isWriting = command.has(Flag.WRITE);
+    this.keyspace.lockSet.clear();
+    this.addLocks(command);
+    this.keyspace.lockSet.acquire();
+    this.held = Held.SET;
+    work();
+    this.unlockAll();
   }
 
   // ---- running

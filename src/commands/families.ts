@@ -28,6 +28,7 @@ import { stringNumbers } from './string-numbers.js';
 import { stringRanges } from './string-ranges.js';
 import { CommandTable } from './table.js';
 import { transactions } from './transactions.js';
+import { waits } from './wait.js';
 
 export const families: readonly (readonly CommandSpec[])[] = [
   connection,
@@ -52,6 +53,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bits,
   bitOperations,
   bitFields,
+  waits,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -103,7 +103,7 @@ function clientsSection(context: Context): readonly Field[] {
     ['maxclients', settings.maxclients],
     ['client_recent_max_input_buffer', 0],
     ['client_recent_max_output_buffer', 0],
-    ['blocked_clients', 0],
+    ['blocked_clients', totals.total(Counter.blockedClients)],
     ['suspended_clients', totals.total(Counter.suspendedClients)],
     ['tracking_clients', 0],
     ['clients_in_timeout_table', 0],

@@ -82,6 +82,7 @@ export class RespDriver implements Driver<Client> {
   }
 
   closed(client: Client): void {
+    this.executor.hub.closed(client);
     this.large.drop(client);
     client.transaction = null;
     client.watched = null;
@@ -93,6 +94,7 @@ export class RespDriver implements Driver<Client> {
   describe(client: Client) {
     let flags = '';
     if (client.transaction !== null) flags += 'x';
+    if (client.blocked !== null) flags += 'b';
     if (client.closing !== Closing.NO) flags += 'c';
     if (client.noEvict) flags += 'e';
     if (client.noTouch) flags += 'T';
@@ -184,6 +186,7 @@ export class RespDriver implements Driver<Client> {
     const context = this.context;
     const executor = this.executor;
     const { keyspace } = this.environment;
+    const { mailboxes } = keyspace;
     const looksAhead = count >= PREFETCH_MIN && keyspace.prefetchWorthwhile;
     // What was hashed ahead holds as long as the client's database stays the same one: SELECT, FLUSHALL, SWAPDB, EXEC ...
     const db = client.db;
@@ -216,6 +219,7 @@ export class RespDriver implements Driver<Client> {
       } else {
         this.executeMuted(client, command, hashKnown);
       }
+      if (mailboxes.localBytes !== 0) executor.hub.deliver();
       if (client.closing !== Closing.NO || client.suspended) return requests[word + Request.end];
     }
     return -1;

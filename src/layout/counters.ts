@@ -63,6 +63,8 @@ export const enum Counter {
   authErrors = 43,
   connectionYields = 44,
   datagrams = 45,
+  /** Clients that wait in a blocking command (gauge). */
+  blockedClients = 46,
   /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
   errorsByCode = 48,
   /** Lines for watching clients: written by this worker, sent to clients, skipped because a client reads too slowly. */
@@ -75,6 +77,14 @@ export const enum Counter {
   watchers = 68,
   COUNT = 80,
 }
+
+/** What a row's worker sets to what is now: a reset leaves it, the worker's death clears it. */
+export const GAUGES: readonly Counter[] = [
+  Counter.connections,
+  Counter.heldBytes,
+  Counter.suspendedClients,
+  Counter.blockedClients,
+];
 
 /** Words of one command's statistics in a row. */
 export const enum CommandStat {
@@ -203,5 +213,5 @@ export function createCounterBaseline(): SharedArrayBuffer {
 
 function isGauge(counter: Counter): boolean {
   if (counter >= Counter.watchers && counter < Counter.watchers + WATCH_GAUGES) return true;
-  return counter === Counter.connections || counter === Counter.heldBytes || counter === Counter.suspendedClients;
+  return GAUGES.includes(counter);
 }

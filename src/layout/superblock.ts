@@ -93,6 +93,28 @@ export const enum Super {
   /** Pages whose spare chunks participants shall give back: bumped by whoever wants to empty a slab page. */
   DRAIN_WORD = 176,
 
+  /** Lock of the interest table (layout/interest) and of the pattern page (layout/patterns). */
+  INTEREST_LOCK_WORD = 192,
+  /** Page of bucket heads, 0 = none yet; first free node; nodes ever handed out; node pages. */
+  INTEREST_HEADS_WORD = 193,
+  INTEREST_FREE_WORD = 194,
+  INTEREST_CARVED_WORD = 195,
+  INTEREST_PAGES_WORD = 196,
+  /** Counts that are never too low, so that nobody looks for what is not there: channel nodes, waiters. */
+  CHANNELS_WORD = 197,
+  WAITERS_WORD = 198,
+  /** Ticket last given to a blocked client. */
+  TICKET_WORD = 199,
+  /** Page of pattern subscriptions, 0 = none yet; its version. */
+  PATTERNS_PAGE_WORD = 200,
+  PATTERNS_VERSION_WORD = 201,
+  /** Participants with MONITOR clients, with clients that track by prefix. */
+  MONITORS_WORD = 202,
+  BROADCAST_WORD = 203,
+
+  /** Pages of interest nodes. */
+  INTEREST_DIRECTORY_WORD = 704,
+
   /** Counters of participants that have left, 64 doubles. */
   DEPARTED_STATS_WORD = 512,
 
@@ -110,6 +132,8 @@ export const enum Shard {
   FREE_OVERFLOW_WORD = 5,
   OVERFLOW_COUNT_WORD = 6,
   EXPIRING_WORD = 7,
+  /** Who wants to hear of changes in this shard: never too low. Writers look at the interest table when it is not 0. */
+  INTERESTS_WORD = 8,
   WORDS = 16,
 }
 
@@ -142,7 +166,21 @@ export const enum Participant {
   IN_BATCH_WORD = 3,
   /** 1 = it takes shard locks without marking batches. */
   UNBATCHED_WORD = 4,
+  /** Page of its mailbox, 0 = it receives nothing; the lock of whoever appends; the eventfd that wakes it, in its process. */
+  MAILBOX_WORD = 5,
+  MAILBOX_LOCK_WORD = 6,
+  WAKE_FD_WORD = 7,
+  /** ParticipantRole bits. */
+  ROLES_WORD = 8,
   WORDS = 16,
+}
+
+/** What a participant wants to hear of; see store/interests. */
+export const enum ParticipantRole {
+  /** It has nodes in the interest table, or had. */
+  INTERESTED = 1,
+  MONITORS = 2,
+  BROADCAST = 4,
 }
 
 export const enum ParticipantState {
@@ -205,6 +243,11 @@ export const enum PageKind {
   PARTICIPANT = 8,
   /** Taken from the pool by a participant and not yet put to use. */
   TAKEN = 9,
+  /** A participant's mailbox, its wait records: they go with it. */
+  MAILBOX = 10,
+  WAITS = 11,
+  /** Bucket heads, nodes or patterns of the interest table. */
+  INTEREST = 12,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

@@ -76,6 +76,11 @@ export class Output {
     this.conn = -1;
   }
 
+  /** The connection that is written to; -1 between `end` and `begin`. */
+  get connection(): number {
+    return this.conn;
+  }
+
   /** Room for `length` (<= MAX_RESERVE_BYTES) contiguous bytes; returns the offset to write at (the new `position`). */
   reserve(length: number): number {
     if (this.position + length > this.limit) this.makeRoom();

@@ -7,6 +7,7 @@ import type { Environment } from '../commands/environment.js';
 import { Executor } from '../commands/executor.js';
 import { createCommandTable } from '../commands/families.js';
 import { MemcachedDriver } from '../commands/memcached/driver.js';
+import type { Hub } from '../commands/messaging/hub.js';
 import { RespDriver } from '../commands/resp-driver.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Driver } from '../protocol/driver.js';
@@ -24,7 +25,10 @@ export interface DriverParts {
   readonly totals: CounterTotals;
 }
 
-export function createDrivers({ keyspace, output, control, counters, totals }: DriverParts): Driver[] {
+export function createDrivers({ keyspace, output, control, counters, totals }: DriverParts): {
+  readonly drivers: Driver[];
+  readonly hub: Hub;
+} {
   const environment: Environment = {
     keyspace,
     settings: control.settings,
@@ -37,7 +41,8 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
     },
   };
   const reply = new Reply(output);
-  const redis = new RespDriver(new Executor(environment, createCommandTable(), reply), reply);
+  const executor = new Executor(environment, createCommandTable(), reply);
+  const redis = new RespDriver(executor, reply);
   const drivers: Driver[] = [];
   drivers[ListenerKind.REDIS] = redis;
   drivers[ListenerKind.REDIS_UNIX] = redis;
@@ -45,5 +50,5 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
   drivers[ListenerKind.MEMCACHED] = memcached;
   drivers[ListenerKind.MEMCACHED_UDP] = memcached;
   drivers[ListenerKind.MEMCACHED_UNIX] = memcached;
-  return drivers;
+  return { drivers, hub: executor.hub };
 }

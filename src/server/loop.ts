@@ -6,6 +6,8 @@
  * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
+import type { ClientHost } from '../commands/messaging/host.js';
+import type { Hub } from '../commands/messaging/hub.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
@@ -40,6 +42,8 @@ export interface LoopParts {
   readonly control: WorkerControl;
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
+  /** Messages between workers; absent in tests of the loop alone. */
+  readonly hub?: Hub;
 }
 
 /** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
@@ -50,10 +54,11 @@ const GAUGE_PERIOD_MS = 100;
 /** Most milliseconds one poll waits. */
 const POLL_MAX_MS = 1000;
 
-export class Loop implements ControlHost {
+export class Loop implements ControlHost, ClientHost {
   readonly connections: Connections;
   readonly pump: Pump;
   readonly control: WorkerControl;
+  readonly hub: Hub | null;
   nowMs: number;
 
   readonly #output: Output;
@@ -83,10 +88,12 @@ export class Loop implements ControlHost {
     this.#clock = parts.clock;
     this.#values = parts.counters.values;
     this.#drivers = parts.drivers;
+    this.hub = parts.hub ?? null;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
+    parts.hub?.attach(this);
     this.#applySettings();
   }
 
@@ -98,8 +105,10 @@ export class Loop implements ControlHost {
 
   turn(timeoutMs: number): void {
     const output = this.#output;
+    const hub = this.hub;
     const count = this.pump.poll(output.sendCount, timeoutMs);
     output.restart();
+    hub?.awake();
     this.nowMs = this.#clock.tick();
     this.#store.setClock(this.nowMs);
     const values = this.#values;
@@ -107,10 +116,14 @@ export class Loop implements ControlHost {
 
     const monotonicMs = this.#clock.monotonicMs;
     const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
-    if (count > 0 || isSliceDue) {
+    const isMailDue = hub?.isDue(monotonicMs) === true;
+    if (count > 0 || isSliceDue || isMailDue) {
       this.#store.enterBatch();
+      if (isMailDue) hub?.turn(monotonicMs);
       for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
       if (isSliceDue) this.#background(count > 0);
+      // What memcached's commands and the background have told this worker's own clients.
+      if (hub !== null && hub.mailboxes.localBytes !== 0) hub.deliver();
       this.#store.leaveBatch();
     }
     if (count === 0) values[Counter.idleTurns]++;
@@ -127,6 +140,7 @@ export class Loop implements ControlHost {
     if (this.#hasMore) return 0;
     let waitMs = Math.min(this.#nextSliceAtMs - addon.monotonicMs(), POLL_MAX_MS);
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
+    if (this.hub !== null) waitMs = Math.min(waitMs, this.hub.sleep(this.#clock.monotonicMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
     return waitMs <= 0 ? 0 : Math.ceil(waitMs);
   }
@@ -157,7 +171,7 @@ export class Loop implements ControlHost {
         this.control.drain();
         return;
       case EventKind.PEER_END:
-        // It waits for an answer or a pause and has closed its sending side: it still gets its replies.
+        this.#peerEnded(conn);
         return;
     }
   }
@@ -248,6 +262,12 @@ export class Loop implements ControlHost {
     this.connections.remove(conn);
   }
 
+  /** One that waits for an answer or a pause still gets its replies; a blocked one, as in Redis, does not wait any longer. */
+  #peerEnded(conn: number): void {
+    const client = this.connections.at(conn);
+    if (client !== null && this.hub?.endsWithPeer(client) === true) this.closeClient(conn, false);
+  }
+
   #datagram(event: number, slot: number): void {
     const events = this.#events;
     const offset = events[event + Event.offset];
@@ -319,6 +339,24 @@ export class Loop implements ControlHost {
 
   suspend(conn: number): void {
     this.pump.pauseReading(conn, true);
+  }
+
+  // ---- what messages between workers need
+
+  get wakeFd(): number {
+    return this.pump.wakeFd;
+  }
+
+  get monotonicMs(): number {
+    return this.#clock.monotonicMs;
+  }
+
+  clientAt(conn: number, id: number): DriverClient | null {
+    return this.connections.withId(conn, id);
+  }
+
+  limitsChanged(conn: number): void {
+    this.#limit(conn);
   }
 
   resume(conn: number, clientId: number, write: (() => void) | null): void {

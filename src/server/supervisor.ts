@@ -12,6 +12,7 @@ import {
   CounterRow,
   createCounterBaseline,
   createCounterBlock,
+  GAUGES,
   SharedWord,
   WATCH_GAUGES,
 } from '../layout/counters.js';
@@ -161,7 +162,7 @@ export class Supervisor {
       Atomics.sub(row.shared, SharedWord.watchers + kind, row.values[Counter.watchers + kind]);
       row.values[Counter.watchers + kind] = 0;
     }
-    for (const gauge of [Counter.connections, Counter.heldBytes, Counter.suspendedClients]) row.values[gauge] = 0;
+    for (const gauge of GAUGES) row.values[gauge] = 0;
   }
 
   // ---- messages

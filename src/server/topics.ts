@@ -3,7 +3,9 @@
  *
  * The invariant: an answer is plain data and speaks of this worker alone; whoever asked merges the answers.
  */
+
 import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
+import type { Hub } from '../commands/messaging/hub.js';
 import type { Pump } from '../native/addon.js';
 import { Closing } from '../protocol/driver.js';
 import type { Connections } from './connections.js';
@@ -15,6 +17,7 @@ export interface TopicContext {
   readonly control: WorkerControl;
   readonly pump: Pump;
   readonly nowMs: number;
+  readonly hub: Hub | null;
   /** Closes a connection at once, or after its pending reply when `afterReply`. */
   closeClient(conn: number, afterReply: boolean): void;
 }
@@ -31,6 +34,11 @@ const answers: Answers = {
       context.closeClient(conn, context.control.isAwaitingAnswer(context.connections.at(conn)!.id));
     }
     return victims.length;
+  },
+
+  clientUnblock: ({ connections, hub }, { id, withError }) => {
+    const client = connections.clients.find((candidate) => candidate?.id === id);
+    return client != null && hub?.unblock(client, withError) === true;
   },
 
   clientPause: ({ control }, { untilMs, writesOnly }) => {

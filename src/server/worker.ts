@@ -53,8 +53,8 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     pump.flush(sendCount),
   );
   const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
-  const drivers = createDrivers({ keyspace: store, output, control, counters, totals });
-  const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers });
+  const { drivers, hub } = createDrivers({ keyspace: store, output, control, counters, totals });
+  const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers, hub });
   listen(pump, start.settings, start.listensOnUnix);
   return loop;
 }

@@ -9,18 +9,21 @@ import { Bucket } from '../layout/bucket.js';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
+import { Database, ParticipantPage as P, PageInfo, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
 import { type Held, MOVING_SLOT, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
+import { Mailboxes } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
 import type { Pins } from '../memory/pins.js';
 import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
+import { ChangeFeed } from './change-feed.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
+import { Interests } from './interests.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
@@ -64,6 +67,9 @@ export class ItemCursor {
   readonly log: CapacityLog;
   readonly pins: Pins;
   readonly index: Index;
+  readonly mailboxes: Mailboxes;
+  readonly interests: Interests;
+  readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
 
   protected readonly held: Held;
@@ -114,6 +120,9 @@ export class ItemCursor {
     this.foundBytes = memory.arenas[0];
     this.#cursorWords = memory.ctl;
     this.index = new Index(memory, parts.journal, parts.pool);
+    this.mailboxes = new Mailboxes(memory, parts.pool);
+    this.interests = new Interests(memory, parts.journal, parts.pool);
+    this.feed = new ChangeFeed(memory, this.interests, this.mailboxes);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     this.refreshClock();
   }
@@ -377,10 +386,20 @@ export class ItemCursor {
     const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
     const hash = i32[header + Item.HASH_WORD];
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
+    if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
+      this.noteChange(this.arenas[page >>> Page.ARENA_SHIFT], header, false);
+    }
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);
     index.remove(hash);
+  }
+
+  /** Somebody is interested in changes of this shard: perhaps in this item, whose header is at word `header`. */
+  protected noteChange(item: Bytes, header: number, canServe: boolean): void {
+    const { i32 } = item;
+    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+    this.feed.changed(i32[header], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
   }
 
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */

@@ -65,6 +65,7 @@ export class Keyspace extends Staging {
   }
 
   unlock(hash: number): void {
+    if (this.feed.readyCount !== 0) this.feed.settled();
     this.settle();
     if (this.growPending) this.growShard(hash);
     this.memory.unlock(this.index.shardWord(hash));
@@ -74,6 +75,7 @@ export class Keyspace extends Staging {
 
   /** Ends what a command did under several locks, before they are released: `isLocked` tells whether a shard is ours. */
   settleShards(isLocked: (shard: number) => boolean): void {
+    if (this.feed.readyCount !== 0) this.feed.settled();
     this.settle();
     this.forgetFinds();
     if (!this.growPending) return;
@@ -262,12 +264,24 @@ export class Keyspace extends Staging {
     const hash = this.cursorHash;
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
+    if (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
+      this.noteChange(this.value, this.itemOffset >>> 2, false);
+    }
   }
 
   /** Deletes the found item. */
   remove(): void {
+    // Streams: who waits in a consumer group learns that it is gone.
+    if (this.ctl[this.index.shardWord(this.cursorHash) + Shard.INTERESTS_WORD] !== 0) {
+      this.signalReady(this.cursorHash, this.value, this.keyOffset, this.keyLength);
+    }
     this.unlink();
     this.foundOffset = -1;
+  }
+
+  /** Whoever waits for the key (its shard is locked) shall look at it before the lock is released. Every change of a value says so itself. */
+  signalReady(hash: number, bytes: Bytes, offset: number, length: number): void {
+    this.feed.signalReady(hash, this.interests.check(bytes, offset, length));
   }
 
   /** A number that changes whenever the key's value or expiry does (WATCH): 0 when it does not exist. */
@@ -290,10 +304,12 @@ export class Keyspace extends Staging {
   /** Empties a database. The gate is closed. */
   flush(db: number): void {
     this.databases.flush(db);
+    this.feed.flushed();
   }
 
   flushAll(): void {
     this.databases.flushAll();
+    this.feed.flushed();
   }
 
   swapDatabases(a: number, b: number): void {

@@ -310,5 +310,6 @@ export abstract class Staging extends ItemCursor {
     this.ctl[shard + Shard.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_HIGH_WORD] = this.ctl[shard + Shard.VERSION_HIGH_WORD];
+    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.noteChange(item, header, true);
   }
 }

@@ -1,0 +1,122 @@
+/**
+ * A worker's side of the messages between workers: what arrives, for whom it is, and what is due.
+ *
+ * The loop calls `turn` once a turn, the driver `deliver` after each command that sent something to its own worker, so that a
+ * subscriber here sees a message before the publisher's next command runs. Invariant: nothing is delivered while a handler runs or a
+ * lock is held.
+ */
+import type { Bytes } from '../../layout/bytes.js';
+import { Message, MessageKind } from '../../layout/mailbox.js';
+import type { Mailboxes } from '../../memory/mailboxes.js';
+import type { DriverClient } from '../../protocol/driver.js';
+import type { Keyspace } from '../../store/keyspace.js';
+import { Client } from '../client.js';
+import type { Executor } from '../executor.js';
+import { BlockedClients } from './blocked.js';
+import type { ClientHost } from './host.js';
+
+/** How soon a sender looks again whether a full ring has room. */
+const BACKLOG_MS = 1;
+
+export class Hub {
+  readonly blocked: BlockedClients;
+  readonly mailboxes: Mailboxes;
+
+  readonly #executor: Executor;
+  readonly #keyspace: Keyspace;
+  readonly #receive = (record: Bytes, at: number): void => this.#dispatch(record, at);
+  #isDelivering = false;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#keyspace = executor.environment.keyspace;
+    this.mailboxes = this.#keyspace.mailboxes;
+    this.blocked = new BlockedClients(executor);
+  }
+
+  attach(host: ClientHost): void {
+    this.blocked.host = host;
+  }
+
+  // ---- once a turn
+
+  /** True when the turn has something to do here. */
+  isDue(nowMs: number): boolean {
+    const { mailboxes } = this;
+    return mailboxes.hasMail || mailboxes.localBytes !== 0 || mailboxes.hasBacklog || this.blocked.waitMs(nowMs) === 0;
+  }
+
+  /** Inside a batch, outside any command: delivers, times out, tries full rings again. */
+  turn(nowMs: number): void {
+    this.blocked.turn(nowMs);
+    this.deliver();
+    if (this.mailboxes.hasBacklog) this.mailboxes.flush();
+  }
+
+  /** Most milliseconds that the worker may sleep now; call `awake` after. */
+  sleep(nowMs: number): number {
+    if (!this.mailboxes.sleep() || this.mailboxes.localBytes !== 0) return 0;
+    return Math.min(this.blocked.waitMs(nowMs), this.mailboxes.hasBacklog ? BACKLOG_MS : Number.POSITIVE_INFINITY);
+  }
+
+  awake(): void {
+    this.mailboxes.awake();
+  }
+
+  // ---- receiving
+
+  /** Delivers what has come. Whoever is being written to goes on afterwards. */
+  deliver(): void {
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    const { output } = this.#executor.context.reply;
+    const conn = output.connection;
+    if (conn >= 0) output.end();
+    const { mailboxes } = this;
+    if (mailboxes.takeLost()) this.#lost();
+    do {
+      mailboxes.drainLocal(this.#receive);
+      mailboxes.drainRing(this.#receive);
+    } while (mailboxes.localBytes !== 0);
+    if (conn >= 0) output.begin(conn);
+    this.#isDelivering = false;
+  }
+
+  #dispatch(record: Bytes, at: number): void {
+    const words = record.i32;
+    const word = at >>> 2;
+    const a = words[word + Message.A_WORD];
+    const b = words[word + Message.B_WORD];
+    const bytesA = at + Message.HEADER_BYTES;
+    const lengthA = words[word + Message.LENGTH_A_WORD];
+    switch (words[word + Message.KIND_WORD] & 0xff) {
+      case MessageKind.SERVED:
+        this.blocked.served(a, record, bytesA, lengthA);
+        return;
+      case MessageKind.CHANGED:
+        this.blocked.changed(a, b);
+        return;
+    }
+  }
+
+  /** This worker did not keep up, and senders dropped messages. */
+  #lost(): void {
+    this.blocked.recheckAll();
+  }
+
+  // ---- connections
+
+  /** The peer of a client that is not read has closed its side. True when the client shall go: it waits for nothing that is sure to come. */
+  endsWithPeer(client: DriverClient): boolean {
+    return client instanceof Client && client.blocked !== null;
+  }
+
+  /** CLIENT UNBLOCK. */
+  unblock(client: DriverClient, withError: boolean): boolean {
+    return client instanceof Client && this.blocked.unblock(client, withError);
+  }
+
+  closed(client: Client): void {
+    this.blocked.closed(client);
+  }
+}
