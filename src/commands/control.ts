@@ -27,6 +27,10 @@ export interface ClientRow {
   /** Commands queued by MULTI, -1 outside. */
   readonly multi: number;
   readonly watch: number;
+  /** Channels, patterns and shard channels that it subscribes to; absent: none. */
+  readonly subscriptions?: number;
+  readonly patterns?: number;
+  readonly shardSubscriptions?: number;
   readonly respVersion: number;
   readonly outputQueuedBytes: number;
   readonly bytesIn: number;
@@ -95,6 +99,8 @@ export interface WorkerTopics {
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
   /** Answer: how many were killed. */
   clientKill: [question: ClientFilter, answer: number];
+  /** PUBSUB CHANNELS and SHARDCHANNELS: names that clients of the worker subscribe to. Byte strings. */
+  channels: [question: { readonly pattern: string | null; readonly isShard: boolean }, answer: readonly string[]];
   /** CLIENT UNBLOCK. Answer: whether this worker's client of that id was blocked. */
   clientUnblock: [question: { readonly id: number; readonly withError: boolean }, answer: boolean];
   /** Commands of all (or only writing) clients wait until that moment; `untilMs` 0 = unpause. Wall-clock milliseconds. */

@@ -10,6 +10,7 @@ import { CommandStat, Counter } from '../layout/counters.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
+import { Attention, type Client } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
@@ -28,6 +29,22 @@ const LATENCY_MS_MIN = 1;
 /** SLOWLOG keeps 32 arguments of 128 bytes. */
 const SLOW_ARGUMENTS = 32;
 const SLOW_ARGUMENT_BYTES = 128;
+
+const FOR_SUBSCRIBERS = new Set([
+  'ping',
+  'quit',
+  'reset',
+  'subscribe',
+  'psubscribe',
+  'ssubscribe',
+  'unsubscribe',
+  'punsubscribe',
+  'sunsubscribe',
+]);
+
+function isForSubscribers(command: Command): boolean {
+  return FOR_SUBSCRIBERS.has(command.fullName);
+}
 
 const enum Held {
   NOTHING = 0,
@@ -87,6 +104,7 @@ export class Executor {
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
     if (!client.authenticated && !command.has(Flag.NO_AUTH) && this.environment.settings.requirepass !== '')
       return this.reject(command, NO_AUTH);
+    if (client.attention !== 0 && this.refuses(client, command)) return;
     client.lastCommand = command;
     context.command = command;
     this.keyspace.feed.origin = client.id;
@@ -164,6 +182,18 @@ export class Executor {
   }
 
   // ---- refusing
+
+  /** Subscribers of RESP2 and monitors may do little else. True when an error has been replied. */
+  private refuses(client: Client, command: Command): boolean {
+    if ((client.attention & Attention.SUBSCRIBED) !== 0 && client.protocol === 2 && !isForSubscribers(command)) {
+      this.reject(
+        command,
+        `ERR Can't execute '${command.fullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+      );
+      return true;
+    }
+    return false;
+  }
 
   /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
   reject(command: Command | null, text: string): void {

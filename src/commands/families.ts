@@ -19,6 +19,7 @@ import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
 import { objects } from './object.js';
 import { observation } from './observation.js';
+import { pubsub } from './pubsub.js';
 import { serverCommands } from './server-commands.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
@@ -34,6 +35,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   connection,
   clientCommands,
   transactions,
+  pubsub,
   introspection,
   serverCommands,
   configCommands,

@@ -11,7 +11,7 @@ import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN }
 import { protocolErrorText } from '../protocol/resp/errors.js';
 import { BATCH_REQUESTS, ParseStatus, Request, RequestParser, RequestSource } from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
-import { Client, ReplyMode } from './client.js';
+import { Attention, Client, ReplyMode } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
@@ -95,6 +95,7 @@ export class RespDriver implements Driver<Client> {
     let flags = '';
     if (client.transaction !== null) flags += 'x';
     if (client.blocked !== null) flags += 'b';
+    if ((client.attention & Attention.SUBSCRIBED) !== 0) flags += 'P';
     if (client.closing !== Closing.NO) flags += 'c';
     if (client.noEvict) flags += 'e';
     if (client.noTouch) flags += 'T';
@@ -105,6 +106,9 @@ export class RespDriver implements Driver<Client> {
       flags: flags === '' ? 'N' : flags,
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
       watch: client.watched === null ? 0 : client.watched.size,
+      subscriptions: client.subscription?.channels.size ?? 0,
+      patterns: client.subscription?.patterns.size ?? 0,
+      shardSubscriptions: client.subscription?.shardChannels.size ?? 0,
       respVersion: client.protocol,
       lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,
       commands: client.commands,
@@ -114,7 +118,8 @@ export class RespDriver implements Driver<Client> {
   }
 
   matches(client: Client, filter: ClientFilter): boolean {
-    if (filter.type !== undefined && filter.type !== 'normal') return false;
+    const type = (client.attention & Attention.SUBSCRIBED) !== 0 ? 'pubsub' : 'normal';
+    if (filter.type !== undefined && filter.type !== type) return false;
     if (filter.user !== undefined && filter.user !== 'default') return false;
     return filter.name === undefined || filter.name === client.name;
   }

@@ -83,3 +83,20 @@ export const enum WaitState {
   SERVED = 3,
   MASK = 0xff,
 }
+
+/**
+ * The pattern page: pattern subscriptions of all participants, for publishers to match against. Changes under the interest table's lock.
+ *
+ *     | bytes used | - ... | records from byte 64: | bytes | participant | clients | length | pattern ... |
+ *
+ * A record whose count of clients is 0 is free for another pattern that fits; the count is written last.
+ */
+export const enum PatternPage {
+  USED_WORD = 0,
+  RECORDS_OFFSET = 64,
+  BYTES_WORD = 0,
+  SEAT_WORD = 1,
+  COUNT_WORD = 2,
+  LENGTH_WORD = 3,
+  HEADER_BYTES = 16,
+}

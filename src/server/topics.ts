@@ -6,6 +6,7 @@
 
 import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
 import type { Hub } from '../commands/messaging/hub.js';
+import { matchingNames } from '../commands/pubsub.js';
 import type { Pump } from '../native/addon.js';
 import { Closing } from '../protocol/driver.js';
 import type { Connections } from './connections.js';
@@ -34,6 +35,12 @@ const answers: Answers = {
       context.closeClient(conn, context.control.isAwaitingAnswer(context.connections.at(conn)!.id));
     }
     return victims.length;
+  },
+
+  channels: ({ hub }, { pattern, isShard }) => {
+    if (hub === null) return [];
+    const { channels, shardChannels } = hub.subscriptions;
+    return matchingNames(isShard ? shardChannels : channels, pattern);
   },
 
   clientUnblock: ({ connections, hub }, { id, withError }) => {

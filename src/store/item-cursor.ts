@@ -24,6 +24,7 @@ import { ChangeFeed } from './change-feed.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
 import { Interests } from './interests.js';
+import { Patterns } from './patterns.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
@@ -69,6 +70,7 @@ export class ItemCursor {
   readonly index: Index;
   readonly mailboxes: Mailboxes;
   readonly interests: Interests;
+  readonly patterns: Patterns;
   readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
 
@@ -122,6 +124,7 @@ export class ItemCursor {
     this.index = new Index(memory, parts.journal, parts.pool);
     this.mailboxes = new Mailboxes(memory, parts.pool);
     this.interests = new Interests(memory, parts.journal, parts.pool);
+    this.patterns = new Patterns(memory, parts.pool);
     this.feed = new ChangeFeed(memory, this.interests, this.mailboxes);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     this.refreshClock();

@@ -99,6 +99,7 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
   const page = ctl[at + Participant.PAGE_WORD];
   // Nobody sends to it or serves its clients any more before its pages go.
   keyspace.interests.forget(dead);
+  keyspace.patterns.forget(dead);
   closeMailbox(memory, dead);
   keyspace.mailboxes.forget(dead);
   if (page !== NO_PAGE) {

@@ -14,17 +14,20 @@ import { Client } from '../client.js';
 import type { Executor } from '../executor.js';
 import { BlockedClients } from './blocked.js';
 import type { ClientHost } from './host.js';
+import { Subscriptions } from './subscriptions.js';
 
 /** How soon a sender looks again whether a full ring has room. */
 const BACKLOG_MS = 1;
 
 export class Hub {
   readonly blocked: BlockedClients;
+  readonly subscriptions: Subscriptions;
   readonly mailboxes: Mailboxes;
 
   readonly #executor: Executor;
   readonly #keyspace: Keyspace;
   readonly #receive = (record: Bytes, at: number): void => this.#dispatch(record, at);
+  #host: ClientHost | null = null;
   #isDelivering = false;
 
   constructor(executor: Executor) {
@@ -32,10 +35,22 @@ export class Hub {
     this.#keyspace = executor.environment.keyspace;
     this.mailboxes = this.#keyspace.mailboxes;
     this.blocked = new BlockedClients(executor);
+    this.subscriptions = new Subscriptions(this.#keyspace, executor.context.reply);
   }
 
   attach(host: ClientHost): void {
+    this.#host = host;
     this.blocked.host = host;
+  }
+
+  /** Makes sure that messages of others arrive; false = no memory for a mailbox, or no server to have clients. */
+  listen(): boolean {
+    return this.#host !== null && this.mailboxes.open(this.#host.wakeFd);
+  }
+
+  /** The client became one that gets messages, or ceased to be. */
+  attentionChanged(client: Client): void {
+    this.#host?.limitsChanged(client.conn);
   }
 
   // ---- once a turn
@@ -90,6 +105,9 @@ export class Hub {
     const bytesA = at + Message.HEADER_BYTES;
     const lengthA = words[word + Message.LENGTH_A_WORD];
     switch (words[word + Message.KIND_WORD] & 0xff) {
+      case MessageKind.MESSAGE:
+        this.subscriptions.deliver(a, record, bytesA, lengthA, bytesA + lengthA, words[word + Message.LENGTH_B_WORD]);
+        return;
       case MessageKind.SERVED:
         this.blocked.served(a, record, bytesA, lengthA);
         return;
@@ -116,7 +134,14 @@ export class Hub {
     return client instanceof Client && this.blocked.unblock(client, withError);
   }
 
+  /** RESET: the client wants to hear of nothing any more. */
+  reset(client: Client): void {
+    this.subscriptions.unsubscribeAll(client);
+    this.attentionChanged(client);
+  }
+
   closed(client: Client): void {
+    this.subscriptions.unsubscribeAll(client);
     this.blocked.closed(client);
   }
 }
