@@ -10,6 +10,7 @@ import { Counter } from '../layout/counters.js';
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import type { Notify } from '../store/change-feed.js';
 import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './client.js';
 import { ReplyMode } from './client.js';
@@ -169,10 +170,17 @@ export class Context {
     this.environment.counters.values[Counter.hits]++;
   }
 
-  /** A reading command did not find its key. */
-  miss(): void {
+  /** A reading command did not find its key: statistics only. */
+  countMiss(): void {
     this.environment.counters.values[Counter.misses]++;
     this.keyspace.miss();
+  }
+
+  /** The same, and an event for those who want to hear of it. */
+  miss(): void {
+    this.countMiss();
+    const { notifications } = this.executor.hub;
+    if (notifications.wanted !== 0) notifications.fireMiss(this.client.db);
   }
 
   /** True when the found item is a string; else replies WRONGTYPE. */
@@ -245,6 +253,19 @@ export class Context {
     this.keyArguments = grow(this.keyArguments, size);
     this.keyUses = grow(this.keyUses, size);
     this.keyHashes = grow(this.keyHashes, size);
+  }
+
+  // ---- keyspace events
+
+  /** Something has happened to the key in argument `i`, in the client's database. Costs a test when nobody listens. */
+  notify(kind: Notify, event: string, i: number): void {
+    this.notifyIn(this.client.db, kind, event, i);
+  }
+
+  notifyIn(db: number, kind: Notify, event: string, i: number): void {
+    const { notifications } = this.executor.hub;
+    if (notifications.wanted === 0) return;
+    notifications.fire(kind, event, db, this.input, this.argOffset(i), this.argLength(i));
   }
 
   // ---- blocking

@@ -1,6 +1,7 @@
 /**
  * Expiry of keys: the EXPIRE family, the TTL family, PERSIST.
  */
+import { Notify } from '../store/change-feed.js';
 import { integerArg, keyArg, oneOf, tokenArg, unixTimeArg } from './arguments.js';
 import type { Context } from './context.js';
 import { anyExpiryArg } from './expiry-options.js';
@@ -53,8 +54,13 @@ function expireAt(context: Context, inSeconds: boolean, isRelative: boolean): vo
   if (Number.isNaN(atMs)) return;
   if (!context.findKey()) return reply.integer(0);
   if (conditions !== Condition.NONE && !allows(conditions, keyspace.expiryMs, atMs)) return reply.integer(0);
-  if (atMs <= context.nowMs) keyspace.remove();
-  else keyspace.setExpiry(atMs);
+  if (atMs <= context.nowMs) {
+    keyspace.remove();
+    context.notify(Notify.GENERIC, 'del', 1);
+  } else {
+    keyspace.setExpiry(atMs);
+    context.notify(Notify.GENERIC, 'expire', 1);
+  }
   reply.integer(1);
 }
 
@@ -115,6 +121,7 @@ function persist(context: Context): void {
   const { keyspace, reply } = context;
   if (!context.findKey() || keyspace.expiryMs === 0) return reply.integer(0);
   keyspace.setExpiry(0);
+  context.notify(Notify.GENERIC, 'persist', 1);
   reply.integer(1);
 }
 

@@ -3,6 +3,7 @@
  */
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from '../store/change-feed.js';
 import { integerArg, keyArg, optional, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { DB_OUT_OF_RANGE, NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, SYNTAX } from './errors.js';
@@ -35,6 +36,7 @@ function del(context: Context): void {
   for (let i = 1; i < context.argc; i++) {
     if (!context.find(context.keyHashes[i - 1], i)) continue;
     context.keyspace.remove();
+    context.notify(Notify.GENERIC, 'del', i);
     count++;
   }
   context.reply.integer(count);
@@ -125,6 +127,8 @@ function renameKey(context: Context, ifAbsent: boolean): void {
   if (!isSameKey(context, 1, 2)) {
     if (!copyFound(context, keyHashes[1], context.db, 2)) return;
     if (context.find(keyHashes[0], 1)) keyspace.remove();
+    context.notify(Notify.GENERIC, 'rename_from', 1);
+    context.notify(Notify.GENERIC, 'rename_to', 2);
   }
   if (ifAbsent) reply.integer(1);
   else reply.ok();
@@ -164,6 +168,8 @@ function move(context: Context): void {
   if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
   if (!copyFound(context, hash, db, 1)) return;
   if (context.find(context.keyHashes[0], 1)) keyspace.remove();
+  context.notify(Notify.GENERIC, 'move_from', 1);
+  context.notifyIn(db, Notify.GENERIC, 'move_to', 1);
   reply.integer(1);
 }
 
@@ -195,7 +201,9 @@ function copy(context: Context): void {
     return reply.integer(0);
   }
   if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
-  if (copyFound(context, hash, db, 2)) reply.integer(1);
+  if (!copyFound(context, hash, db, 2)) return;
+  context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
+  reply.integer(1);
 }
 
 const MANY = [keyArg('key', { multiple: true })];

@@ -311,6 +311,7 @@ export class Loop implements ControlHost, ClientHost {
 
   settingsChanged(): void {
     this.#applySettings();
+    this.hub?.settingsChanged();
     for (let conn = 0; conn < this.connections.clients.length; conn++) {
       if (this.connections.clients[conn] !== null) this.#limit(conn);
     }
@@ -327,8 +328,19 @@ export class Loop implements ControlHost, ClientHost {
   }
 
   #limit(conn: number): void {
-    const { clientOutputBufferSoft, clientOutputBufferHard, timeout } = this.control.settings;
-    this.pump.setLimits(conn, clientOutputBufferSoft, clientOutputBufferHard, timeout * 1000);
+    const { settings } = this.control;
+    const client = this.connections.at(conn);
+    if (client !== null && this.hub?.isListener(client) === true) {
+      // Its replies are messages, which nobody asked for one by one: it is read on, and never idle.
+      this.pump.setLimits(conn, 0, settings.pubsubOutputBufferHard, 0);
+      return;
+    }
+    this.pump.setLimits(
+      conn,
+      settings.clientOutputBufferSoft,
+      settings.clientOutputBufferHard,
+      settings.timeout * 1000,
+    );
   }
 
   // ---- the control plane's wishes

@@ -19,7 +19,30 @@ export const enum Invalidation {
   BROADCAST = 1,
 }
 
+/** Classes of keyspace events, and where they go; the letters are those of notify-keyspace-events (config/event-classes). */
+export const enum Notify {
+  NONE = 0,
+  KEYSPACE = 1 << 0,
+  KEYEVENT = 1 << 1,
+  GENERIC = 1 << 2,
+  STRING = 1 << 3,
+  LIST = 1 << 4,
+  SET = 1 << 5,
+  HASH = 1 << 6,
+  ZSET = 1 << 7,
+  EXPIRED = 1 << 8,
+  EVICTED = 1 << 9,
+  STREAM = 1 << 10,
+  KEY_MISS = 1 << 11,
+  MODULE = 1 << 12,
+  NEW = 1 << 13,
+}
+
 export class ChangeFeed {
+  /** Of EXPIRED, EVICTED and NEW, what `onEvent` wants to hear. */
+  notifies = 0;
+  /** An item has expired, was evicted or is new; its shard is locked. Set by who sends keyspace events. */
+  onEvent: ((kind: Notify, physical: number, bytes: Bytes, offset: number, length: number) => void) | null = null;
   /** Id of the client in whose name changes are made: it may have asked not to hear of its own. */
   origin = 0;
   /** Changed keys with waiters, not served yet: (hash, check) pairs. */

@@ -20,7 +20,7 @@ import type { Pins } from '../memory/pins.js';
 import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
-import { ChangeFeed } from './change-feed.js';
+import { ChangeFeed, Notify } from './change-feed.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
 import { Interests } from './interests.js';
@@ -167,6 +167,19 @@ export class ItemCursor {
     return this.found;
   }
 
+  /** The key of the last `find`, while nothing else has been done. */
+  get soughtBytes(): Bytes {
+    return this.foundBytes;
+  }
+
+  get soughtOffset(): number {
+    return this.foundOffset;
+  }
+
+  get soughtLength(): number {
+    return this.foundLength;
+  }
+
   protected findKey(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {
     const { index } = this;
     const tag = hash >>> 16;
@@ -193,7 +206,7 @@ export class ItemCursor {
         if (index.hasExpiry && index.expiryMs <= this.nowMs) {
           this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
           this.statistics[Stat.EXPIRED]++;
-          this.unlink();
+          this.unlink(Notify.EXPIRED);
           return false;
         }
         this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
@@ -375,13 +388,16 @@ export class ItemCursor {
     }
   }
 
-  protected unlink(): void {
+  protected unlink(event: Notify): void {
     this.restore();
-    this.removeEntry();
+    this.removeEntry(event);
   }
 
-  /** Deletes the item of the entry that the index stands on (eviction, expiry, purge). The cursor is left alone. */
-  removeEntry(): void {
+  /**
+   * Deletes the item of the entry that the index stands on (eviction, expiry, purge). The cursor is left alone. `event` tells why, where
+   * subscribers may want to know.
+   */
+  removeEntry(event: Notify): void {
     this.makeHeldRoom();
     const { index } = this;
     const { page, unit } = index;
@@ -392,6 +408,7 @@ export class ItemCursor {
     if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
       this.noteChange(this.arenas[page >>> Page.ARENA_SHIFT], header, false);
     }
+    if ((this.feed.notifies & event) !== 0) this.noteEvent(event, this.arenas[page >>> Page.ARENA_SHIFT], header);
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);
@@ -403,6 +420,12 @@ export class ItemCursor {
     const { i32 } = item;
     const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
     this.feed.changed(i32[header], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
+  }
+
+  protected noteEvent(event: Notify, item: Bytes, header: number): void {
+    const shape = item.i32[header + Item.SHAPE_WORD];
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    this.feed.onEvent?.(event, shape >>> Item.DB_SHIFT, item, (header << 2) + Item.HEADER_BYTES, keyLength);
   }
 
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */

@@ -16,6 +16,7 @@ import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from './change-feed.js';
 import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
@@ -275,7 +276,7 @@ export class Keyspace extends Staging {
     if (this.ctl[this.index.shardWord(this.cursorHash) + Shard.INTERESTS_WORD] !== 0) {
       this.signalReady(this.cursorHash, this.value, this.keyOffset, this.keyLength);
     }
-    this.unlink();
+    this.unlink(Notify.NONE);
     this.foundOffset = -1;
   }
 

@@ -10,6 +10,7 @@ import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { PageInfo, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
+import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
 import type { Keyspace } from './keyspace.js';
 import { Policy } from './policy.js';
@@ -157,7 +158,7 @@ export class Reclaim {
         settled = Settled.BUSY;
       } else if (evictable && (expired || !used)) {
         if (expired) {
-          keyspace.removeEntry();
+          keyspace.removeEntry(Notify.EXPIRED);
           statistics[Stat.EXPIRED]++;
         } else {
           this.#eviction.evict(page, unit);

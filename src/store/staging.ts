@@ -18,6 +18,7 @@ import { STAGED_SLOT } from '../memory/held.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
 import { ItemCursor, type KeyspaceParts, LINKED } from './item-cursor.js';
 import { Stat } from './statistics.js';
@@ -212,6 +213,7 @@ export abstract class Staging extends ItemCursor {
         return false;
       }
       if (expiryMs !== 0) index.setExpiry(hash, expiryMs);
+      if ((this.feed.notifies & Notify.NEW) !== 0) this.noteEvent(Notify.NEW, item, header);
       const counts = this.counts(hash, database);
       this.ctl[counts]++;
       if (expiryMs !== 0) this.ctl[counts + Database.EXPIRING_OFFSET]++;

@@ -10,18 +10,22 @@ import { Message, MessageKind } from '../../layout/mailbox.js';
 import type { Mailboxes } from '../../memory/mailboxes.js';
 import type { DriverClient } from '../../protocol/driver.js';
 import type { Keyspace } from '../../store/keyspace.js';
-import { Client } from '../client.js';
+import { Attention, Client } from '../client.js';
 import type { Executor } from '../executor.js';
 import { BlockedClients } from './blocked.js';
 import type { ClientHost } from './host.js';
+import { Notifications } from './notifications.js';
 import { Subscriptions } from './subscriptions.js';
 
+/** Attention bits of clients that get messages. */
+const LISTENING = Attention.SUBSCRIBED | Attention.MONITOR;
 /** How soon a sender looks again whether a full ring has room. */
 const BACKLOG_MS = 1;
 
 export class Hub {
   readonly blocked: BlockedClients;
   readonly subscriptions: Subscriptions;
+  readonly notifications: Notifications;
   readonly mailboxes: Mailboxes;
 
   readonly #executor: Executor;
@@ -36,6 +40,13 @@ export class Hub {
     this.mailboxes = this.#keyspace.mailboxes;
     this.blocked = new BlockedClients(executor);
     this.subscriptions = new Subscriptions(this.#keyspace, executor.context.reply);
+    this.notifications = new Notifications(this.#keyspace, this.subscriptions);
+    this.settingsChanged();
+  }
+
+  /** At start, and whenever CONFIG SET has changed something. */
+  settingsChanged(): void {
+    this.notifications.configure(this.#executor.environment.settings.notifyKeyspaceEvents);
   }
 
   attach(host: ClientHost): void {
@@ -123,6 +134,11 @@ export class Hub {
   }
 
   // ---- connections
+
+  /** True for a client that gets messages: the limits of subscribers hold for its output. */
+  isListener(client: DriverClient): boolean {
+    return client instanceof Client && (client.attention & LISTENING) !== 0;
+  }
 
   /** The peer of a client that is not read has closed its side. True when the client shall go: it waits for nothing that is sure to come. */
   endsWithPeer(client: DriverClient): boolean {
