@@ -6,6 +6,7 @@
 import { type ArgumentSpec, integerArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import { ReplyMode } from './client.js';
 import { clientLines, parseKillFilter, parseListFilter } from './client-list.js';
+import { caching, getRedir, tracking, trackingInfo } from './client-tracking.js';
 import { BAD_CLIENT_NAME, isPrintable } from './connection.js';
 import type { Context } from './context.js';
 import { NOT_INTEGER, SYNTAX, wrongArity } from './errors.js';
@@ -144,34 +145,6 @@ function unblock(context: Context): void {
   );
 }
 
-function tracking(context: Context): void {
-  if (context.argIs(2, 'OFF')) return context.reply.ok();
-  if (!context.argIs(2, 'ON')) return context.reply.error(SYNTAX);
-  context.reply.error('ERR client-side caching (CLIENT TRACKING ON) is not supported by this version');
-}
-
-function trackingInfo(context: Context): void {
-  const { reply } = context;
-  reply.map(3);
-  reply.bulkString('flags');
-  reply.set(1);
-  reply.bulkString('off');
-  reply.bulkString('redirect');
-  reply.integer(-1);
-  reply.bulkString('prefixes');
-  reply.array(0);
-}
-
-function caching(context: Context): void {
-  context.reply.error(
-    'ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled',
-  );
-}
-
-function getRedir(context: Context): void {
-  context.reply.integer(-1);
-}
-
 function sub(
   name: string,
   arity: number,
@@ -187,6 +160,14 @@ function sub(
 }
 
 const ON_OFF = oneOf('enabled', [tokenArg('ON'), tokenArg('OFF')]);
+const TRACKING_OPTIONS = [
+  integerArg('client-id', { token: 'REDIRECT', optional: true }),
+  stringArg('prefix', { token: 'PREFIX', optional: true, multiple: true, multipleToken: true }),
+  tokenArg('BCAST', { optional: true }),
+  tokenArg('OPTIN', { optional: true }),
+  tokenArg('OPTOUT', { optional: true }),
+  tokenArg('NOLOOP', { optional: true }),
+];
 const PER_CLIENT = 'O(N), N being the number of connections';
 const CLIENT_TYPE = oneOf(
   'client-type',
@@ -283,7 +264,7 @@ export const clientCommands: readonly CommandSpec[] = [
         [integerArg('client-id'), optional(oneOf('unblock-type', [tokenArg('TIMEOUT'), tokenArg('ERROR')]))],
         unblock,
       ),
-      sub('tracking', -3, PLAIN, '6.0.0', 'Controls client-side caching.', [ON_OFF], tracking),
+      sub('tracking', -3, PLAIN, '6.0.0', 'Controls client-side caching.', [ON_OFF, ...TRACKING_OPTIONS], tracking),
       sub('trackinginfo', 2, PLAIN, '6.2.0', 'Describes client-side caching of this connection.', [], trackingInfo),
       sub(
         'caching',

@@ -23,7 +23,7 @@ export function clientLine(row: ClientRow): string {
     ` ssub=${row.shardSubscriptions ?? 0}` +
     ` multi=${row.multi} watch=${row.watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0` +
     ` oll=${row.outputQueuedBytes > 0 ? 1 : 0} omem=${row.outputQueuedBytes} tot-mem=${row.outputQueuedBytes}` +
-    ` events=${row.outputQueuedBytes > 0 ? 'rw' : 'r'} cmd=${row.lastCommand} user=${row.user} redir=-1` +
+    ` events=${row.outputQueuedBytes > 0 ? 'rw' : 'r'} cmd=${row.lastCommand} user=${row.user} redir=${row.redirect ?? -1}` +
     ` resp=${row.respVersion} lib-name=${row.libraryName} lib-ver=${row.libraryVersion}` +
     ` tot-net-in=${row.bytesIn} tot-net-out=${row.bytesOut} tot-cmds=${row.commands} worker=${row.worker}${kind}`
   );

@@ -12,6 +12,7 @@ import type { StageSlot } from '../store/keyspace.js';
 import type { Command } from './command.js';
 import type { Blocked } from './messaging/blocked.js';
 import type { Subscription } from './messaging/subscriptions.js';
+import type { Tracking } from './messaging/tracking.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
 /** CLIENT REPLY. */
@@ -82,6 +83,7 @@ export class Client implements DriverClient {
   /** Attention bits. */
   attention = 0;
   subscription: Subscription | null = null;
+  tracking: Tracking | null = null;
   /** What a blocking command waits for. */
   blocked: Blocked | null = null;
 

@@ -30,6 +30,10 @@ const LATENCY_MS_MIN = 1;
 const SLOW_ARGUMENTS = 32;
 const SLOW_ARGUMENT_BYTES = 128;
 
+/** Flags of commands that MONITOR does not show; and of those that touch keys. */
+const UNMONITORED = (Flag.ADMIN | Flag.SKIP_MONITOR) as Flag;
+const KEYSPACE = (Flag.READONLY | Flag.WRITE | Flag.MAY_REPLICATE) as Flag;
+
 const FOR_SUBSCRIBERS = new Set([
   'ping',
   'quit',
@@ -111,6 +115,10 @@ export class Executor {
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
+    // CLIENT CACHING holds for one command, or one transaction.
+    const { tracking } = client;
+    if (tracking !== null && client.transaction === null && command.parent?.spec.name !== 'client')
+      tracking.caching = false;
   }
 
   /**
@@ -135,6 +143,7 @@ export class Executor {
     const client = context.client;
     const transaction = client.transaction as Transaction;
     const watched = client.watched;
+    const { input, argPairs, argPairsFrom, argc, command: exec } = context;
     client.transaction = null;
     client.watched = null;
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
@@ -160,6 +169,8 @@ export class Executor {
         this.measured(command);
       }
       context.inTransaction = false;
+      context.bind(client, input, argPairs, argPairsFrom, argc);
+      context.command = exec;
     } else {
       this.reply.nilArray();
     }
@@ -192,7 +203,21 @@ export class Executor {
       );
       return true;
     }
+    if ((client.attention & Attention.MONITOR) !== 0 && command.has(KEYSPACE)) {
+      this.reject(command, "ERR Replica can't interact with the keyspace");
+      return true;
+    }
     return false;
+  }
+
+  /** What others, or later commands, must know of a command that has run. Its keys are still locked. */
+  private afterRun(command: Command): void {
+    const context = this.context;
+    if ((context.client.attention & Attention.TRACKING) !== 0 && command.has(Flag.READONLY)) {
+      this.hashKeys(command);
+      this.hub.tracking.remember(context);
+    }
+    if (this.hub.monitors.isWatched && !command.has(UNMONITORED)) this.hub.monitors.tell(context);
   }
 
   /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
@@ -302,6 +327,7 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
+    if (context.client.attention !== 0 || this.hub.monitors.isWatched) this.afterRun(command);
     this.count(command, reply.errorCount !== errorsBefore);
     if (timed) this.time(command, performance.now() - startMs);
   }

@@ -17,6 +17,7 @@ import { generics } from './generic.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
+import { monitorCommands } from './monitor.js';
 import { objects } from './object.js';
 import { observation } from './observation.js';
 import { pubsub } from './pubsub.js';
@@ -36,6 +37,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   clientCommands,
   transactions,
   pubsub,
+  monitorCommands,
   introspection,
   serverCommands,
   configCommands,

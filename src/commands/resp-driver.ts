@@ -95,7 +95,10 @@ export class RespDriver implements Driver<Client> {
     let flags = '';
     if (client.transaction !== null) flags += 'x';
     if (client.blocked !== null) flags += 'b';
+    if ((client.attention & Attention.MONITOR) !== 0) flags += 'O';
     if ((client.attention & Attention.SUBSCRIBED) !== 0) flags += 'P';
+    if (client.tracking !== null) flags += client.tracking.broadcast ? 'tB' : 't';
+    if (client.tracking?.redirectIsBroken === true) flags += 'R';
     if (client.closing !== Closing.NO) flags += 'c';
     if (client.noEvict) flags += 'e';
     if (client.noTouch) flags += 'T';
@@ -108,6 +111,7 @@ export class RespDriver implements Driver<Client> {
       watch: client.watched === null ? 0 : client.watched.size,
       subscriptions: client.subscription?.channels.size ?? 0,
       patterns: client.subscription?.patterns.size ?? 0,
+      redirect: client.tracking?.redirect ?? -1,
       shardSubscriptions: client.subscription?.shardChannels.size ?? 0,
       respVersion: client.protocol,
       lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,

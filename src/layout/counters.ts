@@ -75,7 +75,12 @@ export const enum Counter {
   logDropped = 67,
   /** This worker's part of SharedWord.watchers and the words behind it (gauges). */
   watchers = 68,
-  COUNT = 80,
+  /** Clients that subscribe to something, clients that track, keys and prefixes that are tracked (gauges). */
+  pubsubClients = 80,
+  trackingClients = 81,
+  trackedKeys = 82,
+  trackedPrefixes = 83,
+  COUNT = 96,
 }
 
 /** What a row's worker sets to what is now: a reset leaves it, the worker's death clears it. */
@@ -84,6 +89,10 @@ export const GAUGES: readonly Counter[] = [
   Counter.heldBytes,
   Counter.suspendedClients,
   Counter.blockedClients,
+  Counter.pubsubClients,
+  Counter.trackingClients,
+  Counter.trackedKeys,
+  Counter.trackedPrefixes,
 ];
 
 /** Words of one command's statistics in a row. */

@@ -59,6 +59,13 @@ export const enum MessageKind {
   INVALIDATE = 5,
   /** A database was emptied: nothing that clients have cached holds. */
   INVALIDATE_ALL = 6,
+  /**
+   * An invalidation for a client whose id is a. b = 2 or 3: of a client that redirects to it (A = that one's id in decimals, b its protocol
+   * version, B = the keys, each behind its length); b = 1: of its own (A = the key).
+   */
+  REDIRECTED = 8,
+  /** The client to which a's invalidations are redirected is gone. */
+  REDIRECT_BROKEN = 9,
   /** A line for MONITOR clients: A = the line without its end. */
   MONITOR = 7,
 }

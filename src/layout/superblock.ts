@@ -181,6 +181,8 @@ export const enum ParticipantRole {
   INTERESTED = 1,
   MONITORS = 2,
   BROADCAST = 4,
+  /** It has clients that track, in whatever mode: they want to hear of flushes. */
+  TRACKS = 8,
 }
 
 export const enum ParticipantState {

@@ -68,6 +68,7 @@ export interface Driver<C extends DriverClient = DriverClient> {
     | 'subscriptions'
     | 'patterns'
     | 'shardSubscriptions'
+    | 'redirect'
     | 'respVersion'
     | 'lastCommand'
     | 'commands'

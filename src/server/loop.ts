@@ -122,8 +122,8 @@ export class Loop implements ControlHost, ClientHost {
       if (isMailDue) hub?.turn(monotonicMs);
       for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
       if (isSliceDue) this.#background(count > 0);
-      // What memcached's commands and the background have told this worker's own clients.
-      if (hub !== null && hub.mailboxes.localBytes !== 0) hub.deliver();
+      // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
+      hub?.endTurn();
       this.#store.leaveBatch();
     }
     if (count === 0) values[Counter.idleTurns]++;
@@ -363,8 +363,12 @@ export class Loop implements ControlHost, ClientHost {
     return this.#clock.monotonicMs;
   }
 
-  clientAt(conn: number, id: number): DriverClient | null {
-    return this.connections.withId(conn, id);
+  clientWithId(id: number): DriverClient | null {
+    return this.connections.clients.find((client) => client !== null && client.id === id) ?? null;
+  }
+
+  outputQueued(conn: number): number {
+    return this.pump.outputQueued(conn);
   }
 
   limitsChanged(conn: number): void {

@@ -43,6 +43,8 @@ const answers: Answers = {
     return matchingNames(isShard ? shardChannels : channels, pattern);
   },
 
+  clientSeat: ({ hub }, { id }) => (hub === null || hub.clientOf(id) === null ? -1 : hub.seat),
+
   clientUnblock: ({ connections, hub }, { id, withError }) => {
     const client = connections.clients.find((candidate) => candidate?.id === id);
     return client != null && hub?.unblock(client, withError) === true;

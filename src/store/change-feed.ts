@@ -7,6 +7,7 @@
  */
 import type { Bytes } from '../layout/bytes.js';
 import { InterestKind } from '../layout/interest.js';
+import { Item } from '../layout/item.js';
 import { MessageKind } from '../layout/mailbox.js';
 import { Participant, ParticipantRole, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
@@ -59,6 +60,20 @@ export class ChangeFeed {
     this.#memory = memory;
     this.#interests = interests;
     this.#mailboxes = mailboxes;
+  }
+
+  /** The item whose header is at word `header` has changed, in a shard that somebody is interested in. */
+  noteChange(item: Bytes, header: number, canServe: boolean): void {
+    const { i32 } = item;
+    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+    this.changed(i32[header + Item.HASH_WORD], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
+  }
+
+  /** What `notifies` asks for has happened to an item. */
+  noteEvent(event: Notify, item: Bytes, header: number): void {
+    const shape = item.i32[header + Item.SHAPE_WORD];
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    this.onEvent?.(event, shape >>> Item.DB_SHIFT, item, (header << 2) + Item.HEADER_BYTES, keyLength);
   }
 
   /** A key has changed. `canServe`: it may be what somebody waits for (it did not just vanish in the background). */

@@ -179,22 +179,26 @@ export class Interests {
 
   // ---- roles
 
-  /** Whether this participant has MONITOR clients, or clients that track by prefix. */
+  /** Says of this participant whether it has clients of a kind: see ParticipantRole. */
   setRole(role: ParticipantRole, on: boolean): void {
     const { self } = this.#memory;
     const word = this.#memory.participantWord(self) + Participant.ROLES_WORD;
     if (((this.#ctl[word] & role) !== 0) === on) return;
-    const counter = role === ParticipantRole.MONITORS ? Super.MONITORS_WORD : Super.BROADCAST_WORD;
     // Counts go up first and down last, so that they are never too low.
     if (on) {
-      Atomics.add(this.#ctl, counter, 1);
-      if (role === ParticipantRole.BROADCAST) this.#addToAllShards(1);
+      this.#countRole(role, 1);
       Atomics.or(this.#ctl, word, role);
     } else {
       Atomics.and(this.#ctl, word, ~role);
-      if (role === ParticipantRole.BROADCAST) this.#addToAllShards(-1);
-      Atomics.sub(this.#ctl, counter, 1);
+      this.#countRole(role, -1);
     }
+  }
+
+  #countRole(role: ParticipantRole, delta: number): void {
+    if (role === ParticipantRole.MONITORS) Atomics.add(this.#ctl, Super.MONITORS_WORD, delta);
+    if (role !== ParticipantRole.BROADCAST) return;
+    Atomics.add(this.#ctl, Super.BROADCAST_WORD, delta);
+    this.#addToAllShards(delta);
   }
 
   hasRole(seat: number, role: ParticipantRole): boolean {
@@ -217,11 +221,8 @@ export class Interests {
       for (let head = 0; head < Interest.HEADS; head += CLEAN_BUCKETS) this.#forgetIn(seat, head, head + CLEAN_BUCKETS);
     }
     this.#ctl[word] = 0;
-    if ((roles & ParticipantRole.MONITORS) !== 0) Atomics.sub(this.#ctl, Super.MONITORS_WORD, 1);
-    if ((roles & ParticipantRole.BROADCAST) !== 0) {
-      this.#addToAllShards(-1);
-      Atomics.sub(this.#ctl, Super.BROADCAST_WORD, 1);
-    }
+    if ((roles & ParticipantRole.MONITORS) !== 0) this.#countRole(ParticipantRole.MONITORS, -1);
+    if ((roles & ParticipantRole.BROADCAST) !== 0) this.#countRole(ParticipantRole.BROADCAST, -1);
   }
 
   #forgetIn(seat: number, from: number, end: number): void {

@@ -89,9 +89,9 @@ export class ItemCursor {
   #cursorSlot = 0;
   #cursorArena = 0;
   /** The key of the last find, to tell whether commit may use the cursor; offset -1 = no. */
-  protected foundBytes: Bytes;
-  protected foundOffset = -1;
-  protected foundLength = 0;
+  foundBytes: Bytes;
+  foundOffset = -1;
+  foundLength = 0;
   protected foundHash = 0;
   protected foundDatabase = 0;
   protected found = false;
@@ -165,19 +165,6 @@ export class ItemCursor {
     this.foundDatabase = database;
     this.found = this.findKey(hash, database, bytes, offset, length);
     return this.found;
-  }
-
-  /** The key of the last `find`, while nothing else has been done. */
-  get soughtBytes(): Bytes {
-    return this.foundBytes;
-  }
-
-  get soughtOffset(): number {
-    return this.foundOffset;
-  }
-
-  get soughtLength(): number {
-    return this.foundLength;
   }
 
   protected findKey(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {
@@ -406,26 +393,13 @@ export class ItemCursor {
     const hash = i32[header + Item.HASH_WORD];
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
     if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
-      this.noteChange(this.arenas[page >>> Page.ARENA_SHIFT], header, false);
+      this.feed.noteChange(this.arenas[page >>> Page.ARENA_SHIFT], header, false);
     }
-    if ((this.feed.notifies & event) !== 0) this.noteEvent(event, this.arenas[page >>> Page.ARENA_SHIFT], header);
+    if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, this.arenas[page >>> Page.ARENA_SHIFT], header);
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);
     index.remove(hash);
-  }
-
-  /** Somebody is interested in changes of this shard: perhaps in this item, whose header is at word `header`. */
-  protected noteChange(item: Bytes, header: number, canServe: boolean): void {
-    const { i32 } = item;
-    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
-    this.feed.changed(i32[header], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
-  }
-
-  protected noteEvent(event: Notify, item: Bytes, header: number): void {
-    const shape = item.i32[header + Item.SHAPE_WORD];
-    const keyLength = shape & Item.KEY_LENGTH_MASK;
-    this.feed.onEvent?.(event, shape >>> Item.DB_SHIFT, item, (header << 2) + Item.HEADER_BYTES, keyLength);
   }
 
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */

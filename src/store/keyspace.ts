@@ -266,7 +266,7 @@ export class Keyspace extends Staging {
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
     if (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
-      this.noteChange(this.value, this.itemOffset >>> 2, false);
+      this.feed.noteChange(this.value, this.itemOffset >>> 2, false);
     }
   }
 

@@ -213,7 +213,7 @@ export abstract class Staging extends ItemCursor {
         return false;
       }
       if (expiryMs !== 0) index.setExpiry(hash, expiryMs);
-      if ((this.feed.notifies & Notify.NEW) !== 0) this.noteEvent(Notify.NEW, item, header);
+      if ((this.feed.notifies & Notify.NEW) !== 0) this.feed.noteEvent(Notify.NEW, item, header);
       const counts = this.counts(hash, database);
       this.ctl[counts]++;
       if (expiryMs !== 0) this.ctl[counts + Database.EXPIRING_OFFSET]++;
@@ -312,6 +312,6 @@ export abstract class Staging extends ItemCursor {
     this.ctl[shard + Shard.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_HIGH_WORD] = this.ctl[shard + Shard.VERSION_HIGH_WORD];
-    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.noteChange(item, header, true);
+    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.feed.noteChange(item, header, true);
   }
 }

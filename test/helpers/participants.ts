@@ -62,6 +62,7 @@ export class Participant implements ClientHost {
     this.keyspace.refreshClock();
     this.keyspace.enterBatch();
     if (hub.isDue(this.monotonicMs)) hub.turn(this.monotonicMs);
+    hub.endTurn();
     this.keyspace.leaveBatch();
   }
 
@@ -72,13 +73,17 @@ export class Participant implements ClientHost {
 
   // ---- ClientHost
 
-  clientAt(conn: number, id: number): Client | null {
-    return this.#clients.find((client) => client.conn === conn && client.id === id) ?? null;
+  clientWithId(id: number): Client | null {
+    return this.#clients.find((client) => client.id === id) ?? null;
+  }
+
+  outputQueued(): number {
+    return 0;
   }
 
   resume(conn: number, clientId: number, write: (() => void) | null): void {
-    const client = this.clientAt(conn, clientId);
-    if (client === null) return;
+    const client = this.clientWithId(clientId);
+    if (client === null || client.conn !== conn) return;
     client.suspended = false;
     if (write !== null) this.session.write(conn, write);
   }

@@ -10,8 +10,10 @@ export interface ClientHost {
   readonly wakeFd: number;
   /** Monotonic milliseconds of this turn. */
   readonly monotonicMs: number;
-  /** The client in that slot if it still is the one with that id. */
-  clientAt(conn: number, id: number): DriverClient | null;
+  /** The client of that id, if it is this worker's. */
+  clientWithId(id: number): DriverClient | null;
+  /** Bytes that wait to be sent to a connection. */
+  outputQueued(conn: number): number;
   /** Runs `write` with the output on that client, if it is still there; then reads it again. */
   resume(conn: number, clientId: number, write: (() => void) | null): void;
   /** Closes a connection, after what is due to it when `afterReply`. */

@@ -67,8 +67,8 @@ export class Notifications {
 
   /** A reading command has not found the key that the keyspace was last asked for. */
   fireMiss(db: number): void {
-    const { soughtBytes, soughtOffset, soughtLength } = this.#keyspace;
-    this.fire(Notify.KEY_MISS, 'keymiss', db, soughtBytes, soughtOffset, soughtLength);
+    const { foundBytes, foundOffset, foundLength } = this.#keyspace;
+    this.fire(Notify.KEY_MISS, 'keymiss', db, foundBytes, foundOffset, foundLength);
   }
 
   #publish(channelLength: number, payload: Bytes, offset: number, length: number): void {

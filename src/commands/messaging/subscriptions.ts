@@ -44,6 +44,8 @@ export class Subscriptions {
   readonly channels: Subscribers = new Map();
   readonly patterns: Subscribers = new Map();
   readonly shardChannels: Subscribers = new Map();
+  /** Clients that subscribe to something. */
+  clientCount = 0;
 
   readonly #keyspace: Keyspace;
   readonly #reply: Reply;
@@ -74,7 +76,10 @@ export class Subscriptions {
     if (names.has(name)) return true;
     if (!this.#count(scope, name, 1)) return false;
     names.add(name);
-    client.attention |= Attention.SUBSCRIBED;
+    if ((client.attention & Attention.SUBSCRIBED) === 0) {
+      client.attention |= Attention.SUBSCRIBED;
+      this.clientCount++;
+    }
     const map = this.#mapOf(scope);
     const clients = map.get(name);
     if (clients === undefined) map.set(name, new Set([client]));
@@ -91,7 +96,10 @@ export class Subscriptions {
     clients.delete(client);
     if (clients.size === 0) map.delete(name);
     const { count, shardChannels } = client.subscription!;
-    if (count + shardChannels.size === 0) client.attention &= ~Attention.SUBSCRIBED;
+    if (count + shardChannels.size === 0) {
+      client.attention &= ~Attention.SUBSCRIBED;
+      this.clientCount--;
+    }
     return true;
   }
 
