@@ -10,6 +10,7 @@ import { multibulk } from './session.js';
 
 export type Line = readonly [client: string, step: string | readonly string[]];
 
+const LONG_BYTES = 16_384;
 const BARRIER = '+PONG\r\n';
 
 /** Plays the lines; returns what each connection received (latin1). */
@@ -24,7 +25,14 @@ export async function converse(port: number, lines: readonly Line[]): Promise<Re
       clients.set(name, client);
     }
     if (step === 'WAIT A MOMENT') await new Promise((resolve) => setTimeout(resolve, 150));
-    else client.write(typeof step === 'string' ? `${step}\r\n` : multibulk(step));
+    else {
+      const speaker = client;
+      const before = speaker.receivedBytes;
+      const request = typeof step === 'string' ? `${step}\r\n` : multibulk(step);
+      speaker.write(request);
+      // It takes the server several turns to read: only the reply tells that it has.
+      if (request.length > LONG_BYTES) await speaker.until(() => speaker.receivedBytes > before, 'a reply');
+    }
     for (let i = 0; i < 2; i++) await control.ask('PING\r\n', BARRIER);
   }
   const heard: Record<string, string> = {};
