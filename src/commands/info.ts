@@ -103,7 +103,7 @@ function clientsSection(context: Context): readonly Field[] {
     ['maxclients', settings.maxclients],
     ['client_recent_max_input_buffer', 0],
     ['client_recent_max_output_buffer', 0],
-    ['blocked_clients', totals.total(Counter.blockedClients)],
+    ['blocked_clients', totals.total(Counter.blockedClients) + totals.total(Counter.pausedClients)],
     ['suspended_clients', totals.total(Counter.suspendedClients)],
     ['tracking_clients', totals.total(Counter.trackingClients)],
     ['pubsub_clients', totals.total(Counter.pubsubClients)],

@@ -80,6 +80,8 @@ export const enum Counter {
   trackingClients = 81,
   trackedKeys = 82,
   trackedPrefixes = 83,
+  /** Clients whose commands wait for the end of CLIENT PAUSE (gauge). */
+  pausedClients = 84,
   COUNT = 96,
 }
 
@@ -89,6 +91,7 @@ export const GAUGES: readonly Counter[] = [
   Counter.heldBytes,
   Counter.suspendedClients,
   Counter.blockedClients,
+  Counter.pausedClients,
   Counter.pubsubClients,
   Counter.trackingClients,
   Counter.trackedKeys,

@@ -69,6 +69,14 @@ export class ChangeFeed {
     this.changed(i32[header + Item.HASH_WORD], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
   }
 
+  /** The item is being removed. What expires or is evicted does so in nobody's name. */
+  noteRemoval(item: Bytes, header: number, event: Notify): void {
+    const { origin } = this;
+    if (event !== Notify.NONE) this.origin = 0;
+    this.noteChange(item, header, false);
+    this.origin = origin;
+  }
+
   /** What `notifies` asks for has happened to an item. */
   noteEvent(event: Notify, item: Bytes, header: number): void {
     const shape = item.i32[header + Item.SHAPE_WORD];

@@ -393,7 +393,7 @@ export class ItemCursor {
     const hash = i32[header + Item.HASH_WORD];
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
     if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
-      this.feed.noteChange(this.arenas[page >>> Page.ARENA_SHIFT], header, false);
+      this.feed.noteRemoval(this.arenas[page >>> Page.ARENA_SHIFT], header, event);
     }
     if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, this.arenas[page >>> Page.ARENA_SHIFT], header);
     this.ctl[counts]--;

@@ -12,7 +12,7 @@ type Info = [string, number, string[], number, number, number, string[], string[
 /** Flags of ours that Redis's command does not have. */
 const EXTRA_FLAGS: readonly { readonly command: RegExp; readonly flag: string; readonly because: string }[] = [
   {
-    command: /^(client\|(info|list|kill|pause|unpause|unblock)|config\|(set|rewrite)|slowlog\||latency\||debug$)/,
+    command: /^(client\|(info|list|kill|pause|unpause|unblock)|config\|(set|rewrite)|slowlog\||latency\|)/,
     flag: 'no_multi',
     because: 'other threads are asked, which a transaction cannot wait for',
   },

@@ -195,7 +195,9 @@ export class TrackingTable {
     const key = byteString(bytes, offset, length);
     for (const [name, prefix] of this.#prefixes) {
       if (!key.startsWith(name)) continue;
-      prefix.changed.set(key, originId);
+      const before = prefix.changed.get(key);
+      // Changed by two clients, it is news for both.
+      prefix.changed.set(key, before === undefined || before === originId ? originId : 0);
       this.#hasChanged = true;
     }
   }
