@@ -279,9 +279,9 @@ export class Context {
     return this.first;
   }
 
-  /** False where a command that finds nothing must answer at once. */
+  /** False where a command that finds nothing must answer at once: in transactions and scripts. */
   get canBlock(): boolean {
-    return !this.inTransaction;
+    return !this.inTransaction && this.executor.hub.isOf(this.executor);
   }
 
   /** Whether a blocking command may look at key `k` of keyHashes: always, but for a retry that holds one key's lock only. */

@@ -8,6 +8,7 @@ import type { Settings } from '../config/index.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { Control } from './control.js';
+import type { Hub } from './messaging/hub.js';
 
 export interface Environment {
   readonly keyspace: Keyspace;
@@ -16,6 +17,8 @@ export interface Environment {
   readonly totals: CounterTotals;
   /** Null in the embedded library. */
   readonly control: Control | null;
+  /** Messages between workers: one for a keyspace, made with its first executor. */
+  hub?: Hub;
   /** A handler threw: our mistake, to be logged with its stack. */
   reportFault(error: unknown): void;
 }

@@ -7,6 +7,7 @@
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
 import { CommandStat, Counter } from '../layout/counters.js';
+import { Super } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
@@ -70,6 +71,7 @@ export class Executor {
   private readonly reply: Reply;
   private readonly stats: Float64Array;
   private readonly counters: Float64Array;
+  private readonly ctl: Int32Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
   /** The command in hand may change the store; see abandon. */
@@ -83,8 +85,10 @@ export class Executor {
     this.keyspace = environment.keyspace;
     this.stats = environment.counters.commandStats;
     this.counters = environment.counters.values;
+    this.ctl = environment.keyspace.memory.ctl;
     this.context = new Context(environment, reply, this);
-    this.hub = new Hub(this);
+    environment.hub ??= new Hub(this);
+    this.hub = environment.hub;
   }
 
   /** The command of the bound request: a subcommand where there is one; null when unknown. Writes nothing. */
@@ -115,10 +119,7 @@ export class Executor {
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
-    // CLIENT CACHING holds for one command, or one transaction.
-    const { tracking } = client;
-    if (tracking !== null && client.transaction === null && command.parent?.spec.name !== 'client')
-      tracking.caching = false;
+    if (client.attention !== 0) this.endCaching(client, command);
   }
 
   /**
@@ -150,6 +151,7 @@ export class Executor {
     this.isWriting = (transaction.flags & Flag.WRITE) !== 0;
 
     const exclusive =
+      (this.isWriting && this.hub.blocked.hasAlone) ||
       (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
       transaction.commands.some((command) => command.exclusive);
     if (exclusive) {
@@ -210,6 +212,11 @@ export class Executor {
     return false;
   }
 
+  /** CLIENT CACHING holds for one command, or one transaction. */
+  private endCaching({ tracking, transaction }: Client, command: Command): void {
+    if (tracking !== null && transaction === null && command.parent?.spec.name !== 'client') tracking.caching = false;
+  }
+
   /** What others, or later commands, must know of a command that has run. Its keys are still locked. */
   private afterRun(command: Command): void {
     const context = this.context;
@@ -217,7 +224,7 @@ export class Executor {
       this.hashKeys(command);
       this.hub.tracking.remember(context);
     }
-    if (this.hub.monitors.isWatched && !command.has(UNMONITORED)) this.hub.monitors.tell(context);
+    if (this.ctl[Super.MONITORS_WORD] !== 0 && !command.has(UNMONITORED)) this.hub.monitors.tell(context);
   }
 
   /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
@@ -293,6 +300,11 @@ export class Executor {
       keyspace.lock(hash);
       this.held = Held.KEY;
       this.heldHash = hash;
+      if (this.isWriting && keyspace.isWatched(hash) && this.mustBeAlone(key, hash)) {
+        this.held = Held.NOTHING;
+        keyspace.unlock(hash);
+        return this.callAlone(command);
+      }
       this.measured(command);
       this.held = Held.NOTHING;
       keyspace.unlock(hash);
@@ -300,18 +312,43 @@ export class Executor {
     }
     if (command.exclusive) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
-      keyspace.closeGate();
-      this.held = Held.GATE;
-    } else if (command.keyMode !== KeyMode.NONE) {
+      return this.callAlone(command);
+    }
+    if (command.keyMode !== KeyMode.NONE) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
       if (command.stage !== null && !command.stage(context)) return this.count(command, true);
       keyspace.lockSet.clear();
       this.addLocks(command);
       keyspace.lockSet.acquire();
       this.held = Held.SET;
+      if (this.isWriting && this.hub.blocked.hasAlone && this.someMustBeAlone()) {
+        this.unlockAll();
+        return this.callAlone(command);
+      }
     }
     this.measured(command);
     this.unlockAll();
+  }
+
+  /** With the gate closed: nobody else is at work. */
+  private callAlone(command: Command): void {
+    this.keyspace.closeGate();
+    this.held = Held.GATE;
+    this.measured(command);
+    this.unlockAll();
+  }
+
+  /** See BlockedClients.mustBeAlone. */
+  private mustBeAlone(argument: number, hash: number): boolean {
+    const context = this.context;
+    const { blocked } = this.hub;
+    return blocked.mustBeAlone(hash, context.input, context.argOffset(argument), context.argLength(argument));
+  }
+
+  private someMustBeAlone(): boolean {
+    const { keyArguments, keyHashes, keyCount } = this.context;
+    for (let k = 0; k < keyCount; k++) if (this.mustBeAlone(keyArguments[k], keyHashes[k])) return true;
+    return false;
   }
 
   /** Runs the handler and keeps its statistics. In a transaction it stages as well: the locks are held already. */
@@ -327,7 +364,8 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
-    if (context.client.attention !== 0 || this.hub.monitors.isWatched) this.afterRun(command);
+    // Two loads of lines that hardly change.
+    if (context.client.attention !== 0 || this.ctl[Super.MONITORS_WORD] !== 0) this.afterRun(command);
     this.count(command, reply.errorCount !== errorsBefore);
     if (timed) this.time(command, performance.now() - startMs);
   }

@@ -11,12 +11,12 @@
  *
  * A record, whose two byte strings follow its header without a gap:
  *
- *     | bytes | kind, sender, more | a | b | c | d | length of A | length of B | A ... | B ... | padding |
+ *     | bytes | kind, sender, more | a | b | length of A | length of B | A ... | B ... | padding |
  *
  * `bytes` is the record's whole length. A message too long for one record comes in PARTs of it, all but the last with MORE.
  *
- * Example: MESSAGE from participant 2 with a = 5, A = "ch", B = "hello" (40 bytes):
- *     28 00 00 00  01 02 00 00  05 00 00 00  00 00 00 00  00 00 00 00  00 00 00 00  02 00 00 00  05 00 00 00  63 68 68 65 6c 6c 6f 00
+ * Example: MESSAGE from participant 2 with a = 5, A = "ch", B = "hello" (32 bytes):
+ *     20 00 00 00  02 02 00 00  05 00 00 00  00 00 00 00  02 00 00 00  05 00 00 00  63 68 68 65 6c 6c 6f 00
  */
 export const enum Mailbox {
   HEAD_WORD = 0,
@@ -37,11 +37,9 @@ export const enum Message {
   MORE = 0x10000,
   A_WORD = 2,
   B_WORD = 3,
-  C_WORD = 4,
-  D_WORD = 5,
-  LENGTH_A_WORD = 6,
-  LENGTH_B_WORD = 7,
-  HEADER_BYTES = 32,
+  LENGTH_A_WORD = 4,
+  LENGTH_B_WORD = 5,
+  HEADER_BYTES = 24,
 }
 
 export const enum MessageKind {

@@ -94,23 +94,25 @@ export const enum Super {
   DRAIN_WORD = 176,
 
   /** Lock of the interest table (layout/interest) and of the pattern page (layout/patterns). */
-  INTEREST_LOCK_WORD = 192,
+  INTEREST_LOCK_WORD = 208,
   /** Page of bucket heads, 0 = none yet; first free node; nodes ever handed out; node pages. */
-  INTEREST_HEADS_WORD = 193,
-  INTEREST_FREE_WORD = 194,
-  INTEREST_CARVED_WORD = 195,
-  INTEREST_PAGES_WORD = 196,
+  INTEREST_HEADS_WORD = 209,
+  INTEREST_FREE_WORD = 210,
+  INTEREST_CARVED_WORD = 211,
+  INTEREST_PAGES_WORD = 212,
   /** Counts that are never too low, so that nobody looks for what is not there: channel nodes, waiters. */
-  CHANNELS_WORD = 197,
-  WAITERS_WORD = 198,
+  CHANNELS_WORD = 213,
+  WAITERS_WORD = 214,
   /** Ticket last given to a blocked client. */
-  TICKET_WORD = 199,
+  TICKET_WORD = 215,
   /** Page of pattern subscriptions, 0 = none yet; its version. */
-  PATTERNS_PAGE_WORD = 200,
-  PATTERNS_VERSION_WORD = 201,
+  PATTERNS_PAGE_WORD = 216,
+  PATTERNS_VERSION_WORD = 217,
   /** Participants with MONITOR clients, with clients that track by prefix. */
-  MONITORS_WORD = 202,
-  BROADCAST_WORD = 203,
+  MONITORS_WORD = 218,
+  BROADCAST_WORD = 219,
+  /** Waiters that only a participant alone may serve: a count that is never too low. */
+  ALONE_WAITERS_WORD = 220,
 
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,

@@ -280,6 +280,11 @@ export class Keyspace extends Staging {
     this.foundOffset = -1;
   }
 
+  /** True when somebody is interested in changes of the hash's shard, which is locked. */
+  isWatched(hash: number): boolean {
+    return this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0;
+  }
+
   /** Whoever waits for the key (its shard is locked) shall look at it before the lock is released. Every change of a value says so itself. */
   signalReady(hash: number, bytes: Bytes, offset: number, length: number): void {
     this.feed.signalReady(hash, this.interests.check(bytes, offset, length));

@@ -251,9 +251,9 @@ let sent = 0;
 function hear(record, at) {
   const word = at >>> 2;
   const sender = (record.i32[word + 1] >>> 8) & 0xff;
-  const [stampSent, length] = [record.i32[word + 3], record.i32[word + 6]];
+  const [stampSent, length] = [record.i32[word + 3], record.i32[word + 4]];
   if ((record.i32[word + 1] & 0xff) !== 7) return; // an invalidation: keys change while we track them
-  const start = at + 32;
+  const start = at + 24;
   for (let i = start; i < start + length; i++) {
     if (record.u8[i] !== (stampSent & 0xff))
       fail(`message ${stampSent} of ${sender} is torn at byte ${i - start} of ${length}`);

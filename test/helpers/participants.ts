@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Client } from '../../src/commands/client.js';
+import type { Control } from '../../src/commands/control.js';
 import type { ClientHost } from '../../src/commands/messaging/host.js';
 import type { CommandTable } from '../../src/commands/table.js';
 import { checkInvariants } from '../../src/store/invariants.js';
@@ -23,6 +24,14 @@ afterAll(() => {
   for (const close of closers.splice(0)) close();
 });
 
+/** As much of a control plane as commands on keys ask for: there are others, nobody is paused, nothing is slow. */
+const CONTROL: Partial<Control> = {
+  workerCount: 2,
+  isWritePaused: false,
+  isSlow: () => false,
+  recordLatency: () => undefined,
+};
+
 /** One participant: its connections and what they have got. */
 export class Participant implements ClientHost {
   readonly session: Session;
@@ -34,7 +43,7 @@ export class Participant implements ClientHost {
     readonly keyspace: Keyspace,
     table?: CommandTable,
   ) {
-    this.session = new Session(keyspace, null, table);
+    this.session = new Session(keyspace, CONTROL as Control, table);
     this.session.executor.hub.attach(this);
   }
 

@@ -10,6 +10,7 @@
 
 import type { Client } from '../../src/commands/client.js';
 import type { Control } from '../../src/commands/control.js';
+import type { Environment } from '../../src/commands/environment.js';
 import { Executor } from '../../src/commands/executor.js';
 import { createCommandTable } from '../../src/commands/families.js';
 import { RespDriver } from '../../src/commands/resp-driver.js';
@@ -47,7 +48,7 @@ export class Session {
     this.#output = new Output(Bytes.allocate(OUTPUT_BYTES), this.#sends, (count) => this.#take(count));
     const reply = new Reply(this.#output);
     const block = createCounterBlock(1);
-    const environment = {
+    const environment: Environment = {
       keyspace,
       settings: this.settings,
       counters: new CounterRow(block, 0),

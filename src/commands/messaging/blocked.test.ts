@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openParticipants, type Participant } from '../../../test/helpers/participants.js';
+import { Bytes } from '../../layout/bytes.js';
 import { ItemType } from '../../layout/item.js';
 import type { Client } from '../client.js';
 import type { Context } from '../context.js';
@@ -144,12 +145,40 @@ describe('a blocked client', () => {
     expect(one.got(waiter)).toContain('$1\r\nv\r\n');
   });
 
-  it('is served by its own worker when that must change another key', () => {
+  it('is served at once, too, when that changes another key', () => {
+    const far = two.connect();
+    for (const request of ['SET k v', 'MSET x 1 k v', 'RENAME from k']) {
+      two.send(far, 'SET from v');
+      one.send(waiter, 'BMOVE k to');
+      two.send(far, request);
+      expect(two.send(far, 'MGET k to')).toBe('*2\r\n$-1\r\n$1\r\nv\r\n');
+      two.send(far, 'DEL to');
+      one.turn();
+      expect(one.got(waiter)).toBe('$1\r\nv\r\n');
+    }
     one.send(waiter, 'BMOVE k to');
-    two.send(two.connect(), 'SET k v');
+    two.session.client = far;
+    two.session.raw('MULTI\r\nSET k w\r\nEXEC\r\n');
+    expect(two.send(far, 'MGET k to')).toBe('*2\r\n$-1\r\n$1\r\nw\r\n');
+    one.turn();
+    expect(one.got(waiter)).toBe('$1\r\nw\r\n');
+  });
+
+  it('is served by its own worker when a change outside any command makes its key ready', () => {
+    one.send(waiter, 'BMOVE k to');
+    const { keyspace } = two;
+    const key = Bytes.from('k');
+    keyspace.enterBatch();
+    const hash = keyspace.hash(0, key, 0, 1);
+    keyspace.stage(hash, 0, key, 0, 1, 1);
+    keyspace.staged.u8[keyspace.stagedOffset] = 0x76;
+    keyspace.lock(hash);
+    keyspace.commit(ItemType.STRING, 0, 0, 0);
+    keyspace.unlock(hash);
+    keyspace.leaveBatch();
     one.turn();
     expect(one.got(waiter)).toBe('$1\r\nv\r\n');
-    expect(one.send(other, 'GET to')).toBe('$1\r\nv\r\n');
+    expect(one.send(other, 'MGET k to')).toBe('*2\r\n$-1\r\n$1\r\nv\r\n');
   });
 
   it('passes things on through chains of waiters', () => {

@@ -12,8 +12,8 @@
  *     context.block({ type: ItemType.LIST, timeoutMs, onTimeout: WaitReply.NIL_ARRAY });
  *
  * A changed key of another type than `type`, which a retry answers with WRONGTYPE, leaves the client waiting. A command that changes keys
- * beyond the one that became ready (BLMOVE's destination) says `alone`: its own worker runs it, with all its keys locked,
- * unless the one that changed the key runs alone anyway.
+ * beyond the one that became ready (BLMOVE's destination) says `alone`: a command that may make its key ready runs with the gate
+ * closed then, and serves it. Where that was not foreseen (other protocols) the waiter's own worker runs it, with all its keys locked.
  *
  * Invariant: a client stands in `#waiting` exactly while `client.blocked` is set; its record is answered once.
  */
@@ -22,6 +22,7 @@ import { Counter } from '../../layout/counters.js';
 import { InterestKind, Wait, WaitState } from '../../layout/interest.js';
 import { ItemType } from '../../layout/item.js';
 import { MessageKind } from '../../layout/mailbox.js';
+import { Super } from '../../layout/superblock.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { type WaitPlace, Waits } from '../../store/waits.js';
 import { Client, ReplyMode } from '../client.js';
@@ -64,6 +65,7 @@ export interface Blocked {
   readonly hashes: Int32Array;
   readonly checks: Int32Array;
   readonly onTimeout: WaitReply;
+  readonly isAlone: boolean;
   /** It has left: whatever comes for it is thrown away. */
   isGone: boolean;
 }
@@ -127,8 +129,10 @@ export class BlockedClients {
         return context.reply.error(NO_MEMORY);
       }
     }
+    if (options.alone === true) Atomics.add(this.#keyspace.memory.ctl, Super.ALONE_WAITERS_WORD, 1);
     const ticket = place === null ? this.#nextOwnTicket-- : place.ticket;
-    const blocked = { client, place, hashes, checks, onTimeout: options.onTimeout, isGone: false };
+    const isAlone = options.alone === true;
+    const blocked = { client, place, hashes, checks, onTimeout: options.onTimeout, isAlone, isGone: false };
     client.suspended = true;
     client.blocked = blocked;
     this.#waiting.set(ticket, blocked);
@@ -182,6 +186,27 @@ export class BlockedClients {
       return false;
     }
     return true;
+  }
+
+  /**
+   * True when a command that may change this key shall run with the gate closed: a waiter of it would have to lock further keys before
+   * the change is anybody else's. Where this worker is the only one, it serves the waiter before its next command anyway.
+   */
+  mustBeAlone(hash: number, bytes: Bytes, offset: number, length: number): boolean {
+    if (!this.hasAlone) return false;
+    const { interests } = this.#keyspace;
+    const count = interests.collect(InterestKind.WAITER, hash, interests.check(bytes, offset, length));
+    for (let i = 0; i < count; i++) {
+      const { words, word } = this.#waits.at(interests.values[i], interests.units[i]);
+      if ((words[word + Wait.FLAGS_WORD] & Wait.ALONE) !== 0) return true;
+    }
+    return false;
+  }
+
+  /** True when there are such waiters, of whatever key, and other workers. */
+  get hasAlone(): boolean {
+    if ((this.#executor.environment.control?.workerCount ?? 1) === 1) return false;
+    return Atomics.load(this.#keyspace.memory.ctl, Super.ALONE_WAITERS_WORD) !== 0;
   }
 
   // ---- serving: the one that changed a key
@@ -420,6 +445,7 @@ export class BlockedClients {
         interests.removeWaiter(blocked.hashes[i], blocked.checks[i], ticket);
       }
     }
+    if (blocked.isAlone) Atomics.sub(this.#keyspace.memory.ctl, Super.ALONE_WAITERS_WORD, 1);
     this.#waiting.delete(ticket);
     this.#counters[Counter.blockedClients] = this.#waiting.size;
     blocked.client.blocked = null;

@@ -73,6 +73,11 @@ export class Hub {
     this.notifications.configure(this.#executor.environment.settings.notifyKeyspaceEvents);
   }
 
+  /** True for the executor that serves connections; others run scripts. */
+  isOf(executor: Executor): boolean {
+    return executor === this.#executor;
+  }
+
   /** Number of this worker among the participants. */
   get seat(): number {
     return this.#keyspace.memory.self;

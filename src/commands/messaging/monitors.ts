@@ -1,12 +1,12 @@
 /**
  * MONITOR: every command of every worker as a line to the clients that asked for it.
  *
- * Whoever executes a command makes the line and sends it to the workers that have monitors; a counter in shared memory says whether
+ * Whoever executes a command makes the line and sends it to the workers that have monitors; Super.MONITORS_WORD says whether
  * there are any, so a command without monitors costs one load.
  */
 import { Bytes } from '../../layout/bytes.js';
 import { MessageKind } from '../../layout/mailbox.js';
-import { Participant, ParticipantRole, Super } from '../../layout/superblock.js';
+import { Participant, ParticipantRole } from '../../layout/superblock.js';
 import type { Output } from '../../protocol/output.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Attention, type Client } from '../client.js';
@@ -28,11 +28,6 @@ export class Monitors {
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
-  }
-
-  /** True when a command must be told to somebody. */
-  get isWatched(): boolean {
-    return this.#keyspace.memory.ctl[Super.MONITORS_WORD] !== 0;
   }
 
   add(client: Client): void {
