@@ -10,7 +10,7 @@ const addon = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.me
 const target = path.join(addon, 'build-asan');
 fs.mkdirSync(target, { recursive: true });
 for (const name of fs.readdirSync(addon)) {
-  if (!/\.(c|h|gyp)$/.test(name)) continue;
+  if (!/\.(c|h|gyp|sh)$/.test(name)) continue;
   const from = path.join(addon, name);
   const to = path.join(target, name);
   fs.copyFileSync(from, to);

@@ -26,6 +26,12 @@ export function hasCommand(name) {
   return spawnSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' }).status === 0;
 }
 
+/** True when the Lua library is there that the addon carries; without it EVAL answers with an error. */
+export function hasLua() {
+  const found = spawnSync('sh', [join(ROOT, 'native/addon/find-lua.sh'), 'library'], { encoding: 'utf8' });
+  return found.status === 0 && found.stdout.trim() !== '';
+}
+
 /** Refuses machines that the program does not support. */
 export function checkPlatform() {
   if (Number(process.versions.node.split('.')[0]) < 20) {
@@ -71,8 +77,8 @@ function* filesUnder(folder) {
 }
 
 /** Hash over names and content of these files and the files of these folders; what is missing counts as empty. */
-function hashSources(paths, isSource) {
-  const hash = createHash('sha256').update(process.arch);
+function hashSources(paths, isSource, more = '') {
+  const hash = createHash('sha256').update(process.arch).update(more);
   for (const path of paths) {
     if (!existsSync(join(ROOT, path))) continue;
     const files = statSync(join(ROOT, path)).isDirectory() ? [...filesUnder(path)].sort() : [path];
@@ -81,8 +87,8 @@ function hashSources(paths, isSource) {
   return hash.digest('hex');
 }
 
-function buildIfChanged({ title, script, sources, isSource = () => true, output, stamp, check }) {
-  const hash = hashSources(sources, isSource);
+function buildIfChanged({ title, script, sources, isSource = () => true, output, stamp, check, more }) {
+  const hash = hashSources(sources, isSource, more);
   const isCurrent =
     existsSync(join(ROOT, output)) && existsSync(join(ROOT, stamp)) && readFileSync(join(ROOT, stamp), 'utf8') === hash;
   if (isCurrent) return;
@@ -124,6 +130,8 @@ export function build() {
     sources: ['native/addon', 'native/common'],
     output: 'native/addon/build/Release/entresol.node',
     stamp: 'native/addon/build/.sources',
+    // Built again when the Lua library has come.
+    more: hasLua() ? 'lua' : '',
     check: checkCompiler,
   });
 }

@@ -1,12 +1,12 @@
 /**
- * The programs of other projects that the tests run beside ours: installed where this is root on Debian, else named.
+ * The programs of other projects that the tests run beside ours, and the Lua library that scripts need: installed where this is root on Debian, else named.
  *
  * Packages come without their services, because a redis-server on port 6379 would stand in the way of the user: a policy-rc.d
  * that forbids starting is in place while they install. Where the machine has its own policy, what it started is stopped.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { hasCommand } from './prepare.mjs';
+import { hasCommand, hasLua } from './prepare.mjs';
 
 const POLICY_PATH = '/usr/sbin/policy-rc.d';
 
@@ -19,8 +19,12 @@ const TEST_PROGRAMS = new Map([
   ['memccapable', 'libmemcached-tools'],
 ]);
 
+/** Not a program: the addon links it when it is built, so it must be there before. */
+const LUA_PACKAGE = 'liblua5.1-0-dev';
+
 function missingPrograms() {
-  return [...TEST_PROGRAMS.keys()].filter((name) => !hasCommand(name));
+  const programs = [...TEST_PROGRAMS.keys()].filter((name) => !hasCommand(name));
+  return hasLua() ? programs : [...programs, LUA_PACKAGE];
 }
 
 function isDebianRoot() {
@@ -43,7 +47,7 @@ export function installTestPrograms() {
   const missing = missingPrograms();
   if (missing.length === 0 || !isDebianRoot()) return missing;
 
-  const packages = [...new Set(missing.map((name) => TEST_PROGRAMS.get(name)))];
+  const packages = [...new Set(missing.map((name) => TEST_PROGRAMS.get(name) ?? name))];
   console.log(`> Installing ${packages.join(', ')} (apt-get)`);
   const isOwnPolicy = !existsSync(POLICY_PATH);
   if (isOwnPolicy) writeFileSync(POLICY_PATH, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

@@ -33,6 +33,7 @@ interface LoopParts {
   readonly counters: unknown;
   readonly control: unknown;
   readonly drivers: readonly unknown[];
+  readonly makeScriptDriver: () => unknown;
 }
 
 export interface ControlStart {
@@ -70,7 +71,9 @@ export interface ServerModules {
     detach(keyspace: unknown): void;
   };
   readonly clock: { readonly Clock: new (addon: Addon) => unknown };
-  readonly drivers: { createDrivers(parts: Readonly<Record<string, unknown>>): readonly unknown[] };
+  readonly drivers: {
+    createDrivers(parts: Readonly<Record<string, unknown>>): Pick<LoopParts, 'drivers' | 'makeScriptDriver'>;
+  };
   readonly control: { readonly WorkerControl: new (start: ControlStart, counters: unknown) => unknown };
   readonly loop: { readonly Loop: new (parts: LoopParts) => { turn(timeoutMs: number): void } };
 }

@@ -40,9 +40,10 @@ function createRig(start: ThreadStart, modules: ServerModules, batches: Batches,
     },
     counters,
   );
-  const drivers = modules.drivers.createDrivers({ keyspace: store, output, control, counters, totals });
+  const sharedScripts = new SharedArrayBuffer(64);
+  const made = modules.drivers.createDrivers({ keyspace: store, output, control, counters, totals, sharedScripts });
   const clock = new modules.clock.Clock(addon);
-  const loop = new modules.loop.Loop({ pump, output, store, clock, counters, control, drivers });
+  const loop = new modules.loop.Loop({ pump, output, store, clock, counters, control, ...made });
   loop.turn(0);
   return { pump, turn: () => loop.turn(0) };
 }

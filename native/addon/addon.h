@@ -67,6 +67,7 @@ typedef struct arena_hold {
 } arena_hold;
 
 struct pump;
+struct lua_engine;
 
 typedef struct instance {
   napi_env env;
@@ -80,6 +81,7 @@ typedef struct instance {
   int *events; /* eventfds made here, closed when the environment ends */
   uint32_t event_count, event_capacity;
   struct pump *pumps;
+  struct lua_engine *engines;
 } instance;
 
 instance *instance_of(napi_env env);
@@ -139,6 +141,8 @@ bool bytes_init(napi_env env, napi_value exports);
 bool sync_init(napi_env env, napi_value exports);
 bool machine_init(napi_env env, napi_value exports);
 bool pump_init(napi_env env, napi_value exports);
+bool lua_init(napi_env env, napi_value exports); /* where the Lua library is missing, these two do nothing (lua_missing.c) */
+void lua_destroy_all(instance *self);
 void pump_destroy_all(instance *self);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -106,6 +106,7 @@ int32_t instance_grow(instance *self, int32_t arena_number, size_t bytes) {
 
 static void at_environment_end(void *data) {
   instance *self = data;
+  lua_destroy_all(self);
   pump_destroy_all(self);
   for (uint32_t i = 0; i < self->exit_fd_count; i++) close(self->exit_fds[i]);
   for (uint32_t i = 0; i < self->event_count; i++) event_close(self->events[i]);
@@ -130,7 +131,7 @@ NAPI_MODULE_INIT(/* napi_env env, napi_value exports */) {
     return throw_status(env);
   }
   if (!region_init(env, exports) || !persist_init(env, exports) || !bytes_init(env, exports) || !sync_init(env, exports) ||
-      !machine_init(env, exports) || !pump_init(env, exports)) {
+      !machine_init(env, exports) || !pump_init(env, exports) || !lua_init(env, exports)) {
     return NULL;
   }
   return exports;

@@ -71,7 +71,9 @@ static int64_t clock_now_ms(void) {
 
 static void drain_wake(pump *p) {
   uint64_t count;
-  if (read(p->wake_fd, &count, sizeof count) == (ssize_t)sizeof count) pump_notify(p, -1, KIND_WAKE, 0);
+  if (read(p->wake_fd, &count, sizeof count) != (ssize_t)sizeof count) return;
+  unix_take_handed(p);
+  pump_notify(p, -1, KIND_WAKE, 0);
 }
 
 /* Dead connections' arenas: JavaScript has left them by now. */

@@ -153,10 +153,10 @@ typedef struct pump_listener {
   int domain, type;
   uint8_t kind;
   bool is_watched;
-  char *path; /* of a unix socket, to unlink */
-  dev_t dev;
-  ino_t ino;
+  struct unix_socket *shared; /* a unix socket, with the pumps of other threads; else NULL */
 } pump_listener;
+
+typedef struct unix_socket unix_socket;
 
 typedef struct pump_notice {
   int32_t conn, kind, aux;
@@ -286,6 +286,15 @@ void listener_close(pump *p, int32_t number);
 /* ---- pump_accept.c ---- */
 void listeners_watch(pump *p);
 void listener_accept(pump *p, int32_t number);
+bool accept_conn(pump *p, int fd, uint8_t kind); /* takes an accepted descriptor; false when resources are short (it is closed then) */
+
+/* ---- pump_unix.c ---- */
+/* Shares the socket on a path with the other pumps of this process, opens it for the first; its own descriptor of it, or -errno. */
+int unix_join(const pump *p, const char *path, int mode, int backlog, uint8_t kind, unix_socket **joined, const char **syscall_name);
+void unix_leave(const pump *p, unix_socket *s);
+void unix_pause(const pump *p, unix_socket *s, bool is_paused); /* a paused member is handed nothing */
+bool unix_hand_over(const pump *p, unix_socket *s, int fd);     /* false: it is this pump's turn */
+void unix_take_handed(pump *p);
 
 /* ---- pump_udp.c ---- */
 void datagrams_receive(pump *p, int32_t listener);

@@ -15,7 +15,9 @@ void listeners_watch(pump *p) {
   for (int32_t i = 0; i < p->listener_count; i++) {
     pump_listener *listener = &p->listeners[i];
     if (listener->fd < 0 || listener->type != SOCK_STREAM || listener->is_watched == is_wanted) continue;
-    struct epoll_event watch = {.events = EPOLLIN, .data.u64 = watch_data(WATCH_LISTENER, 0, i)};
+    /* Of the threads that share a unix socket, one wakes. */
+    const uint32_t exclusive = listener->domain == AF_UNIX ? EPOLLEXCLUSIVE : 0;
+    struct epoll_event watch = {.events = EPOLLIN | exclusive, .data.u64 = watch_data(WATCH_LISTENER, 0, i)};
     if (epoll_ctl(p->epoll_fd, is_wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &watch) == 0) {
       listener->is_watched = is_wanted;
     } else { /* out of kernel memory for watches: as out of descriptors, try again soon */
@@ -36,6 +38,21 @@ static void pause_for_resources(pump *p) {
   listeners_watch(p);
 }
 
+bool accept_conn(pump *p, int fd, uint8_t kind) {
+  if (p->live_count >= p->max_connections) {
+    refuse(p, fd);
+    return true;
+  }
+  const int32_t conn = conn_open(p, fd, kind);
+  if (conn < 0) {
+    close(fd);
+    pause_for_resources(p);
+    return false;
+  }
+  pump_notify(p, conn, KIND_ACCEPT, kind);
+  return true;
+}
+
 void listener_accept(pump *p, int32_t number) {
   const pump_listener *listener = &p->listeners[number];
   for (int i = 0; i < ACCEPT_LIMIT && listener->fd >= 0; i++) {
@@ -45,16 +62,7 @@ void listener_accept(pump *p, int32_t number) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) pause_for_resources(p);
       return;
     }
-    if (p->live_count >= p->max_connections) {
-      refuse(p, fd);
-      continue;
-    }
-    const int32_t conn = conn_open(p, fd, listener->kind);
-    if (conn < 0) {
-      close(fd);
-      pause_for_resources(p);
-      return;
-    }
-    pump_notify(p, conn, KIND_ACCEPT, listener->kind);
+    if (listener->shared != NULL && unix_hand_over(p, listener->shared, fd)) continue;
+    if (!accept_conn(p, fd, listener->kind)) return;
   }
 }

@@ -1,8 +1,8 @@
 /*
- * Listeners: TCP and UDP with SO_REUSEPORT (every worker has its own), unix sockets.
+ * Listeners: TCP and UDP with SO_REUSEPORT (every worker has its own), unix sockets (pump_unix.c).
  *
- * Owns the listening sockets, unix socket files included. The invariants: threads of this process share a port, another
- * process gets EADDRINUSE as without SO_REUSEPORT; a unix socket file is removed only if nobody listens on it.
+ * Owns the listening sockets. The invariant: threads of this process share a port, another process gets EADDRINUSE as without
+ * SO_REUSEPORT.
  */
 #include "pump.h"
 
@@ -12,11 +12,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { KEEPALIVE_IDLE_S = 300, KEEPALIVE_INTERVAL_S = 100, KEEPALIVE_PROBES = 3 };
@@ -206,80 +203,31 @@ int32_t listen_udp(pump *p, const char *host, int port, uint8_t kind, const char
   return listen_internet(p, host, port, 0, SOCK_DGRAM, kind, syscall_name, is_name_error);
 }
 
-/* True when the path is a socket file that nobody listens on. */
-static bool is_stale(const struct sockaddr_un *address) {
-  struct stat status;
-  if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool is_refused = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
-  close(fd);
-  return is_refused;
-}
-
-static int bind_unix(int fd, const struct sockaddr_un *address) {
-  if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0) return 0;
-  if (errno != EADDRINUSE || !is_stale(address)) return errno;
-  if (unlink(address->sun_path) != 0) return errno;
-  return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
-}
-
-/* Remembers the socket file, so that only this one is removed later. */
-static int adopt_path(pump_listener *listener, const char *path) {
-  struct stat status;
-  if (stat(path, &status) != 0) return errno;
-  listener->path = strdup(path);
-  if (listener->path == NULL) return ENOMEM;
-  listener->dev = status.st_dev;
-  listener->ino = status.st_ino;
-  return 0;
-}
-
 int32_t listen_unix(pump *p, const char *path, int mode, int backlog, uint8_t kind, const char **syscall_name) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  *syscall_name = "bind";
-  if (path[0] == '\0' || strlen(path) >= sizeof address.sun_path) return -ENAMETOOLONG;
-  strcpy(address.sun_path, path);
-  *syscall_name = "socket";
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -errno;
-  *syscall_name = "bind";
-  int error = bind_unix(fd, &address);
-  if (error != 0) {
-    close(fd);
-    return -error;
+  unix_socket *joined;
+  const int fd = unix_join(p, path, mode, backlog, kind, &joined, syscall_name);
+  if (fd < 0) return fd;
+  const int32_t number = start_listener(p, fd, AF_UNIX, SOCK_STREAM, kind, syscall_name);
+  if (number >= 0) {
+    p->listeners[number].shared = joined;
+    return number;
   }
-  /* Not yet listening: nobody gets in before the mode is right. */
-  if (chmod(path, (mode_t)mode) != 0) {
-    *syscall_name = "chmod";
-    error = errno;
-  } else if (listen(fd, backlog) != 0) {
-    *syscall_name = "listen";
-    error = errno;
-  }
-  int32_t number = error != 0 ? -error : start_listener(p, fd, AF_UNIX, SOCK_STREAM, kind, syscall_name);
-  if (number >= 0 && (error = adopt_path(&p->listeners[number], path)) != 0) {
-    *syscall_name = "stat";
-    listener_close(p, number);
-    return -error;
-  }
-  if (number < 0) {
-    unlink(path);
-    close(fd);
-  }
+  unix_leave(p, joined);
+  close(fd);
   return number;
 }
 
 void listener_close(pump *p, int32_t number) {
   pump_listener *listener = &p->listeners[number];
   if (listener->fd < 0) return;
-  struct stat status;
-  if (listener->path != NULL && stat(listener->path, &status) == 0 && status.st_dev == listener->dev && status.st_ino == listener->ino) {
-    unlink(listener->path);
+  if (listener->shared != NULL) {
+    /* The socket lives on in other members: this epoll must forget it by hand. */
+    if (listener->is_watched) (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, listener->fd, NULL);
+    unix_leave(p, listener->shared);
+    listener->shared = NULL;
+  } else {
+    forget_bound(listener->fd, listener->type);
   }
-  free(listener->path);
-  listener->path = NULL;
-  if (listener->domain != AF_UNIX) forget_bound(listener->fd, listener->type);
   close(listener->fd);
   listener->fd = -1;
   listener->is_watched = false;

@@ -161,6 +161,9 @@ static napi_value method_pause_accept(napi_env env, napi_callback_info info) {
   pump *p = pump_enter(env, info, 1, args);
   if (p == NULL || !read_bool(env, args[0], &is_paused)) return NULL;
   p->is_accept_paused = is_paused;
+  for (int32_t i = 0; i < p->listener_count; i++) {
+    if (p->listeners[i].shared != NULL) unix_pause(p, p->listeners[i].shared, is_paused);
+  }
   listeners_watch(p);
   return NULL;
 }

@@ -82,15 +82,24 @@ static bool read_lock_args(napi_env env, napi_callback_info info, int32_t *fd, i
   return read_args(env, info, 2, args, NULL) && read_int32(env, args[0], fd) && read_int64(env, args[1], byte);
 }
 
-static napi_value lock_byte(napi_env env, napi_callback_info info) {
+/* False when another description's lock is in the way. */
+static napi_value take_lock(napi_env env, napi_callback_info info, short type) {
   int32_t fd;
   int64_t byte;
   struct flock lock;
   if (!read_lock_args(env, info, &fd, &byte)) return NULL;
-  int error = lock_command(fd, F_OFD_SETLK, F_WRLCK, byte, &lock);
+  int error = lock_command(fd, F_OFD_SETLK, type, byte, &lock);
   if (error == 0) return make_bool(env, true);
   if (error == EAGAIN || error == EACCES) return make_bool(env, false);
   return throw_fd_errno(env, error, "fcntl", fd);
+}
+
+static napi_value lock_byte(napi_env env, napi_callback_info info) {
+  return take_lock(env, info, F_WRLCK);
+}
+
+static napi_value lock_byte_shared(napi_env env, napi_callback_info info) {
+  return take_lock(env, info, F_RDLCK);
 }
 
 static napi_value unlock_byte(napi_env env, napi_callback_info info) {
@@ -182,6 +191,7 @@ static napi_value wake(napi_env env, napi_callback_info info) {
 bool sync_init(napi_env env, napi_value exports) {
   static const method methods[] = {
       {"futexWait", futex_wait},     {"futexWake", futex_wake},   {"lockByte", lock_byte},       {"unlockByte", unlock_byte},
+      {"lockByteShared", lock_byte_shared},
       {"isByteLocked", is_byte_locked}, {"closeAtExit", close_at_exit}, {"closeFile", close_file}, {"monotonicMs", monotonic_ms},
       {"realtimeMs", realtime_ms},   {"openEvent", open_event},   {"wake", wake},
   };

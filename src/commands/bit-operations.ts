@@ -38,6 +38,7 @@ function longest(context: Context): number {
       continue;
     }
     if (!context.requireString()) return -1;
+    context.touch();
     length = Math.max(length, context.keyspace.valueLength);
   }
   return length;

@@ -49,8 +49,9 @@ export class Context {
   /** The retry has found nothing. */
   stillWaits = false;
 
-  private args!: Int32Array;
-  private first = 0;
+  /** (offset, length) pairs of the arguments, from args[first] on: for what hands them on as a whole (scripts). */
+  args!: Int32Array;
+  first = 0;
 
   constructor(environment: Environment, reply: Reply, executor: Executor) {
     this.environment = environment;
@@ -163,6 +164,11 @@ export class Context {
   /** The found item counts as used (unless CLIENT NO-TOUCH): writing commands that keep it call this alone. */
   use(): void {
     if (!this.client.noTouch) this.keyspace.access();
+  }
+
+  /** A writing command has looked its key up: the item counts as used, not as hit (unless CLIENT NO-TOUCH). */
+  touch(): void {
+    if (!this.client.noTouch) this.keyspace.use();
   }
 
   /** A command looked at its key without using the value (EXISTS, TTL): statistics only. */

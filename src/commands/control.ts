@@ -181,9 +181,18 @@ export interface Control {
   readonly isWritePaused: boolean;
   waitForUnpause(asker: Asker): void;
 
+  /**
+   * A script of this worker has run for longer than the limit: one turn for everybody else, who get BUSY. Called again and again; true =
+   * the server is to stop. `endServing` before the script replies.
+   */
+  serveDuringScript(): boolean;
+  endServing(): void;
+
   /** True when a command that took so long belongs in the slow log. */
   isSlow(microseconds: number): boolean;
   recordSlow(microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void;
+  /** A line for the server's log (redis.log). */
+  log(level: 'debug' | 'verbose' | 'notice' | 'warning', message: string): void;
   /** Keeps the sample if the latency monitor is on and it is above the threshold. */
   recordLatency(event: string, milliseconds: number): void;
 }

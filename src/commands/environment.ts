@@ -9,6 +9,7 @@ import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { Control } from './control.js';
 import type { Hub } from './messaging/hub.js';
+import type { Scripting } from './scripting/scripting.js';
 
 export interface Environment {
   readonly keyspace: Keyspace;
@@ -19,6 +20,8 @@ export interface Environment {
   readonly control: Control | null;
   /** Messages between workers: one for a keyspace, made with its first executor. */
   hub?: Hub;
+  /** The worker's scripts, made at the first call. Absent in the embedded library. */
+  readonly scripting?: () => Scripting;
   /** A handler threw: our mistake, to be logged with its stack. */
   reportFault(error: unknown): void;
 }

@@ -9,6 +9,9 @@ export const NOT_FLOAT = 'ERR value is not a valid float';
 export const NO_SUCH_KEY = 'ERR no such key';
 export const OUT_OF_RANGE = 'ERR index out of range';
 export const NO_MEMORY = "OOM command not allowed when used memory > 'maxmemory'.";
+/** While a script or function runs for longer than busy-reply-threshold. */
+export const BUSY_SCRIPT = 'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.';
+export const BUSY_FUNCTION = 'BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.';
 export const NO_AUTH = 'NOAUTH Authentication required.';
 export const WRONG_PASSWORD = 'WRONGPASS invalid username-password pair or user is disabled.';
 export const EXEC_ABORTED = 'EXECABORT Transaction discarded because of previous errors.';

@@ -7,49 +7,42 @@
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
 import { CommandStat, Counter } from '../layout/counters.js';
-import { Super } from '../layout/superblock.js';
+import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
+import { SlowHolder, Super } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
-import { Attention, type Client } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
-import { EXEC_ABORTED, KEY_TOO_LONG, NO_AUTH, unknownCommand, unknownSubcommand, wrongArity } from './errors.js';
+import {
+  BUSY_FUNCTION,
+  BUSY_SCRIPT,
+  EXEC_ABORTED,
+  KEY_TOO_LONG,
+  NO_AUTH,
+  NO_MEMORY,
+  unknownCommand,
+  unknownSubcommand,
+  wrongArity,
+} from './errors.js';
 import { extractKeys } from './keys.js';
+import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
+import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
+import { reserveRoom } from './transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
-/** FAST commands are timed once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
+/** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
 const SAMPLE = 128;
 /** Commands that took longer are offered to the latency monitor. */
 const LATENCY_MS_MIN = 1;
 /** SLOWLOG keeps 32 arguments of 128 bytes. */
 const SLOW_ARGUMENTS = 32;
 const SLOW_ARGUMENT_BYTES = 128;
-
-/** Flags of commands that MONITOR does not show; and of those that touch keys. */
-const UNMONITORED = (Flag.ADMIN | Flag.SKIP_MONITOR) as Flag;
-const KEYSPACE = (Flag.READONLY | Flag.WRITE | Flag.MAY_REPLICATE) as Flag;
-
-const FOR_SUBSCRIBERS = new Set([
-  'ping',
-  'quit',
-  'reset',
-  'subscribe',
-  'psubscribe',
-  'ssubscribe',
-  'unsubscribe',
-  'punsubscribe',
-  'sunsubscribe',
-]);
-
-function isForSubscribers(command: Command): boolean {
-  return FOR_SUBSCRIBERS.has(command.fullName);
-}
 
 const enum Held {
   NOTHING = 0,
@@ -67,9 +60,13 @@ export class Executor {
   /** Times every call, not only what may be slow: the driver sets it when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
 
+  /** A script keeps this worker out of the store: only what needs no store and is allowed then runs. Set by the driver. */
+  shutOutBy: SlowHolder = SlowHolder.NONE;
+
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
   private readonly stats: Float64Array;
+  private readonly latencies: Float64Array;
   private readonly counters: Float64Array;
   private readonly ctl: Int32Array;
   private held: Held = Held.NOTHING;
@@ -84,6 +81,7 @@ export class Executor {
     this.reply = reply;
     this.keyspace = environment.keyspace;
     this.stats = environment.counters.commandStats;
+    this.latencies = environment.counters.latencies;
     this.counters = environment.counters.values;
     this.ctl = environment.keyspace.memory.ctl;
     this.context = new Context(environment, reply, this);
@@ -112,14 +110,19 @@ export class Executor {
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
     if (!client.authenticated && !command.has(Flag.NO_AUTH) && this.environment.settings.requirepass !== '')
       return this.reject(command, NO_AUTH);
-    if (client.attention !== 0 && this.refuses(client, command)) return;
+    if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
+      return this.reject(command, this.shutOutBy === SlowHolder.FUNCTION ? BUSY_FUNCTION : BUSY_SCRIPT);
+    if (client.attention !== 0) {
+      const text = refusal(client, command);
+      if (text !== '') return this.reject(command, text);
+    }
     client.lastCommand = command;
     context.command = command;
     this.keyspace.feed.origin = client.id;
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
-    if (client.attention !== 0) this.endCaching(client, command);
+    if (client.attention !== 0) endCaching(client, command);
   }
 
   /**
@@ -161,6 +164,7 @@ export class Executor {
       this.lockTransaction(transaction, watched);
     }
     if (watched === null || this.areUnchanged(watched)) {
+      if (this.isWriting) reserveRoom(context, transaction);
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
       for (let i = 0; i < transaction.commands.length; i++) {
@@ -177,6 +181,7 @@ export class Executor {
       this.reply.nilArray();
     }
     this.unlockAll();
+    this.keyspace.releaseReserved();
   }
 
   /** True when all watched keys are as they were; their locks are held. */
@@ -196,43 +201,16 @@ export class Executor {
 
   // ---- refusing
 
-  /** Subscribers of RESP2 and monitors may do little else. True when an error has been replied. */
-  private refuses(client: Client, command: Command): boolean {
-    if ((client.attention & Attention.SUBSCRIBED) !== 0 && client.protocol === 2 && !isForSubscribers(command)) {
-      this.reject(
-        command,
-        `ERR Can't execute '${command.fullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
-      );
-      return true;
-    }
-    if ((client.attention & Attention.MONITOR) !== 0 && command.has(KEYSPACE)) {
-      this.reject(command, "ERR Replica can't interact with the keyspace");
-      return true;
-    }
-    return false;
-  }
-
-  /** CLIENT CACHING holds for one command, or one transaction. */
-  private endCaching({ tracking, transaction }: Client, command: Command): void {
-    if (tracking !== null && transaction === null && command.parent?.spec.name !== 'client') tracking.caching = false;
-  }
-
-  /** What others, or later commands, must know of a command that has run. Its keys are still locked. */
-  private afterRun(command: Command): void {
-    const context = this.context;
-    if ((context.client.attention & Attention.TRACKING) !== 0 && command.has(Flag.READONLY)) {
-      this.hashKeys(command);
-      this.hub.tracking.remember(context);
-    }
-    if (this.ctl[Super.MONITORS_WORD] !== 0 && !command.has(UNMONITORED)) this.hub.monitors.tell(context);
-  }
-
   /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
   reject(command: Command | null, text: string): void {
     const transaction = this.context.client.transaction;
     if (transaction !== null) transaction.broken = true;
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
     this.reply.error(text);
+  }
+
+  private mayRunShutOut(command: Command): boolean {
+    return command.has(Flag.ALLOW_BUSY) && command.keyMode === KeyMode.NONE && !command.exclusive;
   }
 
   private rejectUnknown(): void {
@@ -356,7 +334,11 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
-    const timed = command.timed || this.timesAll || ++this.tick % SAMPLE === 0;
+    const timed =
+      command.timed ||
+      this.timesAll ||
+      ++this.tick % SAMPLE === 0 ||
+      this.stats[command.index * CommandStat.WORDS + CommandStat.calls] < SAMPLE;
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
@@ -364,8 +346,12 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
-    // Two loads of lines that hardly change.
-    if (context.client.attention !== 0 || this.ctl[Super.MONITORS_WORD] !== 0) this.afterRun(command);
+    // Two loads of lines that hardly change. The keys are still locked.
+    if (context.client.attention !== 0 && isTracked(context.client, command)) {
+      this.hashKeys(command);
+      this.hub.tracking.remember(context);
+    }
+    if (this.ctl[Super.MONITORS_WORD] !== 0) tellMonitors(context, command);
     this.count(command, reply.errorCount !== errorsBefore);
     if (timed) this.time(command, performance.now() - startMs);
   }
@@ -378,8 +364,12 @@ export class Executor {
 
   private time(command: Command, elapsedMs: number): void {
     const microseconds = elapsedMs * 1000;
-    const weight = command.timed || this.timesAll ? 1 : SAMPLE;
-    this.stats[command.index * CommandStat.WORDS + CommandStat.microseconds] += microseconds * weight;
+    const row = command.index * CommandStat.WORDS;
+    const weight = command.timed || this.timesAll || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
+    this.stats[row + CommandStat.microseconds] += microseconds * weight;
+    if (this.environment.settings.latencyTracking) {
+      this.latencies[command.index * LatencyBucket.COUNT + latencyBucket(Math.round(elapsedMs * 1e6))] += weight;
+    }
     const control = this.environment.control;
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
     if (control.isSlow(microseconds)) this.recordSlow(microseconds);
@@ -414,6 +404,35 @@ export class Executor {
     }
     this.counters[Counter.slowCommands]++;
     this.environment.control!.recordSlow(microseconds, argv, context.client.address, context.client.name);
+  }
+
+  // ---- scripts
+
+  /**
+   * A command of a running script. Its key is not locked: the script's own command holds the gate. Refusals are Redis's, without the
+   * checks that only connections have.
+   */
+  executeInScript(run: ScriptRun): void {
+    const context = this.context;
+    const command = this.lookup();
+    if (command === null) return this.reply.error('ERR Unknown Redis command called from script');
+    if (!command.accepts(context.argc) || command.run === null) {
+      return this.reject(command, 'ERR Wrong number of args calling Redis command from script');
+    }
+    if (command.has(Flag.NOSCRIPT) || command.has(Flag.NO_MULTI)) {
+      return this.reject(command, 'ERR This Redis command is not allowed from script');
+    }
+    if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
+      return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
+    }
+    if (run.isShortOfMemory && !run.hasWritten && command.has(Flag.DENYOOM)) return this.reject(command, NO_MEMORY);
+    if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    context.command = command;
+    if (command.has(Flag.WRITE) && !run.hasWritten) {
+      run.hasWritten = true;
+      run.outer.isWriting = true;
+    }
+    this.measured(command);
   }
 
   // ---- keys and locks

@@ -53,6 +53,7 @@ function expireAt(context: Context, inSeconds: boolean, isRelative: boolean): vo
   const atMs = anyExpiryArg(context, 2, inSeconds, isRelative);
   if (Number.isNaN(atMs)) return;
   if (!context.findKey()) return reply.integer(0);
+  context.touch();
   if (conditions !== Condition.NONE && !allows(conditions, keyspace.expiryMs, atMs)) return reply.integer(0);
   if (atMs <= context.nowMs) {
     keyspace.remove();
@@ -119,7 +120,9 @@ function pexpireTime(context: Context): void {
 
 function persist(context: Context): void {
   const { keyspace, reply } = context;
-  if (!context.findKey() || keyspace.expiryMs === 0) return reply.integer(0);
+  if (!context.findKey()) return reply.integer(0);
+  context.touch();
+  if (keyspace.expiryMs === 0) return reply.integer(0);
   keyspace.setExpiry(0);
   context.notify(Notify.GENERIC, 'persist', 1);
   reply.integer(1);

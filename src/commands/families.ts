@@ -21,6 +21,10 @@ import { monitorCommands } from './monitor.js';
 import { objects } from './object.js';
 import { observation } from './observation.js';
 import { pubsub } from './pubsub.js';
+import { evals } from './scripting/eval.js';
+import { fcalls } from './scripting/fcall.js';
+import { functionCommands } from './scripting/function-commands.js';
+import { scriptCommands } from './scripting/script-commands.js';
 import { serverCommands } from './server-commands.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
@@ -45,6 +49,10 @@ export const families: readonly (readonly CommandSpec[])[] = [
   observation,
   aclCommands,
   debugCommands,
+  evals,
+  scriptCommands,
+  fcalls,
+  functionCommands,
   generics,
   keyIteration,
   objects,

@@ -118,14 +118,17 @@ function renameNx(context: Context): void {
 
 function renameKey(context: Context, ifAbsent: boolean): void {
   const { keyspace, reply, keyHashes } = context;
-  if (ifAbsent && context.find(keyHashes[1], 2)) {
-    if (!context.find(keyHashes[0], 1)) reply.error(NO_SUCH_KEY);
-    else reply.integer(0);
-    return;
-  }
   if (!context.find(keyHashes[0], 1)) return reply.error(NO_SUCH_KEY);
-  if (!isSameKey(context, 1, 2)) {
+  context.touch();
+  if (ifAbsent && context.find(keyHashes[1], 2)) {
+    if (!isSameKey(context, 1, 2)) context.touch();
+    return reply.integer(0);
+  }
+  // Once more: the look at the target has moved the cursor.
+  if (!isSameKey(context, 1, 2) && context.find(keyHashes[0], 1)) {
+    const { accessWord } = keyspace;
     if (!copyFound(context, keyHashes[1], context.db, 2)) return;
+    keyspace.accessWord = accessWord;
     if (context.find(keyHashes[0], 1)) keyspace.remove();
     context.notify(Notify.GENERIC, 'rename_from', 1);
     context.notify(Notify.GENERIC, 'rename_to', 2);
@@ -164,9 +167,16 @@ function move(context: Context): void {
   if (db < 0) return;
   if (db === context.db) return reply.error(SAME_OBJECT);
   const hash = hashIn(context, db, 1);
-  if (keyspace.find(hash, db, input, context.argOffset(1), context.argLength(1))) return reply.integer(0);
   if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
+  context.touch();
+  if (keyspace.find(hash, db, input, context.argOffset(1), context.argLength(1))) {
+    context.touch();
+    return reply.integer(0);
+  }
+  context.find(context.keyHashes[0], 1);
+  const { accessWord } = keyspace;
   if (!copyFound(context, hash, db, 1)) return;
+  keyspace.accessWord = accessWord;
   if (context.find(context.keyHashes[0], 1)) keyspace.remove();
   context.notify(Notify.GENERIC, 'move_from', 1);
   context.notifyIn(db, Notify.GENERIC, 'move_to', 1);
@@ -197,11 +207,13 @@ function copy(context: Context): void {
   }
   if (db === context.db && isSameKey(context, 1, 2)) return reply.error(SAME_OBJECT);
   const hash = hashIn(context, db, 2);
+  if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
+  context.touch();
   if (!replaces && keyspace.find(hash, db, input, context.argOffset(2), context.argLength(2))) {
+    context.touch();
     return reply.integer(0);
   }
-  if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
-  if (!copyFound(context, hash, db, 2)) return;
+  if (!context.find(context.keyHashes[0], 1) || !copyFound(context, hash, db, 2)) return;
   context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
   reply.integer(1);
 }

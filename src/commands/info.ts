@@ -10,6 +10,7 @@ import { ERROR_CODES } from '../protocol/resp/error-codes.js';
 import type { StoreStats } from '../store/statistics.js';
 import { REDIS_VERSION } from './connection.js';
 import type { Context } from './context.js';
+import { latencyPercentiles } from './latency.js';
 
 type Field = readonly [name: string, value: string | number];
 type Section = (context: Context, stats: StoreStats) => readonly Field[];
@@ -24,6 +25,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   CPU: cpuSection,
   Modules: () => [],
   Commandstats: commandStatsSection,
+  Latencystats: latencyStatsSection,
   Errorstats: errorStatsSection,
   Cluster: () => [['cluster_enabled', 0]],
   Keyspace: keyspaceSection,
@@ -31,7 +33,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
 };
 
 /** Shown only when asked for, or with ALL and EVERYTHING. */
-const NOT_DEFAULT = new Set(['commandstats', 'tiers']);
+const NOT_DEFAULT = new Set(['commandstats', 'latencystats', 'tiers']);
 
 export function info(context: Context): void {
   context.reply.verbatim('txt', infoText(context));
@@ -140,9 +142,7 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['allocator_resident', paged],
     ['total_system_memory', totalmem()],
     ['total_system_memory_human', human(totalmem())],
-    ['used_memory_lua', 0],
-    ['used_memory_scripts', 0],
-    ['number_of_cached_scripts', 0],
+    ...scriptFields(context),
     ['maxmemory', limit],
     ['maxmemory_human', human(limit)],
     ['maxmemory_policy', settings.maxmemoryPolicy],
@@ -158,6 +158,27 @@ function memorySection(context: Context, stats: StoreStats): readonly Field[] {
     ['mem_allocator', 'entresol-slab'],
     ['active_defrag_running', 0],
     ['lazyfree_pending_objects', 0],
+  ];
+}
+
+function scriptFields({ environment: { scripting, totals } }: Context): readonly Field[] {
+  const scripts = scripting?.();
+  const [evalBytes, functionBytes] = [totals.total(Counter.luaScriptBytes), totals.total(Counter.luaFunctionBytes)];
+  const cacheBytes = scripts?.cache.cacheBytes ?? 0;
+  return [
+    ['used_memory_lua', evalBytes],
+    ['used_memory_vm_eval', evalBytes],
+    ['used_memory_lua_human', human(evalBytes)],
+    ['used_memory_scripts_eval', cacheBytes],
+    ['number_of_cached_scripts', scripts?.cache.count ?? 0],
+    ['number_of_functions', scripts?.libraries.functionCount ?? 0],
+    ['number_of_libraries', scripts?.libraries.list().length ?? 0],
+    ['used_memory_vm_functions', functionBytes],
+    ['used_memory_vm_total', evalBytes + functionBytes],
+    ['used_memory_vm_total_human', human(evalBytes + functionBytes)],
+    ['used_memory_functions', scripts?.libraries.codeBytes ?? 0],
+    ['used_memory_scripts', cacheBytes + (scripts?.libraries.codeBytes ?? 0)],
+    ['used_memory_scripts_human', human(cacheBytes + (scripts?.libraries.codeBytes ?? 0))],
   ];
 }
 
@@ -281,6 +302,10 @@ function commandStatsSection(context: Context): readonly Field[] {
     ]);
   }
   return fields;
+}
+
+function latencyStatsSection(context: Context): readonly Field[] {
+  return latencyPercentiles(context).map(([name, text]): Field => [`latency_percentiles_usec_${name}`, text]);
 }
 
 function errorStatsSection(context: Context): readonly Field[] {

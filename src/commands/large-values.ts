@@ -59,7 +59,7 @@ export class LargeValues {
     client.large = large;
     if (context.stage(h, command.firstKey, parser.pendingLength)) {
       const { arena } = keyspace.staged;
-      const slot: StageSlot = { held: 0, page: 0, unit: 0, database: 0 };
+      const slot: StageSlot = { held: 0, page: 0, unit: 0 };
       if (keyspace.parkStaged(slot)) {
         large.slot = slot;
         this.parkedBytes += parser.pendingLength;

@@ -5,6 +5,7 @@ import { type ArgumentSpec, integerArg, optional, stringArg } from './arguments.
 import type { Context } from './context.js';
 import type { LatencyEvent, SlowLogEntry } from './control.js';
 import { helpCommand } from './help.js';
+import { latencyGraph, latencyHistogram } from './latency.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
 const SLOWLOG = Flag.ADMIN | Flag.LOADING | Flag.STALE | Flag.NO_MULTI;
@@ -110,9 +111,15 @@ function latencyReset(context: Context): void {
   context.askWorkers('latencyReset', { events }, (answers) => reply.integer(Math.max(0, ...answers)));
 }
 
-/** Latencies are kept as events, not as distributions: there is nothing to tell. */
-function latencyHistogram(context: Context): void {
-  context.reply.map(0);
+function graph(context: Context): void {
+  const { reply } = context;
+  const name = context.argString(2);
+  const nowSeconds = Math.floor(context.nowMs / 1000);
+  context.askWorkers('latencyGet', { event: name }, (answers) => {
+    const [event] = mergeEvents(answers);
+    if (event === undefined) reply.error(`ERR No samples available for event '${name}'`);
+    else reply.verbatim('txt', latencyGraph(event.event, event.samples, event.maxMilliseconds, nowSeconds));
+  });
 }
 
 function latencyDoctor(context: Context): void {
@@ -205,10 +212,11 @@ export const observation: readonly CommandSpec[] = [
         -2,
         LATENCY,
         '7.0.0',
-        'Returns the distribution of latencies; none is kept.',
+        'Returns the distribution of the latencies of commands.',
         [optional(stringArg('command', { multiple: true }))],
         latencyHistogram,
       ),
+      sub('graph', 3, LATENCY, '2.8.13', 'Draws the samples of an event.', [stringArg('event')], graph),
       sub('doctor', 2, LATENCY, '2.8.13', 'Explains the samples in words.', [], latencyDoctor),
       helpCommand('latency', 'server', Category.NONE, '2.8.13'),
     ],

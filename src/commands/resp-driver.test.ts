@@ -35,6 +35,8 @@ describe('RESP driver', () => {
   it('stops a client at its next write while writes are paused', () => {
     const control = {
       isWritePaused: true,
+      isSlow: () => false,
+      recordLatency: () => undefined,
       waitForUnpause: (client: { suspended: boolean }) => (client.suspended = true),
     };
     Object.assign(session.executor.environment, { control });

@@ -33,6 +33,9 @@ export class RespDriver implements Driver<Client> {
   private readonly parser = new RequestParser();
   private readonly large: LargeValues;
   private readonly counters: Float64Array;
+  /** Where the input of this feed begins, and where the request in hand ends. */
+  private feedOffset = 0;
+  private requestEnd = 0;
   /** One element per request of the batch. */
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
@@ -60,6 +63,7 @@ export class RespDriver implements Driver<Client> {
     this.reply.protocol = client.protocol;
     client.again = false;
     client.intoLength = 0;
+    this.feedOffset = offset;
     let position = offset;
     try {
       position = this.requests(client, input, offset, end);
@@ -75,6 +79,15 @@ export class RespDriver implements Driver<Client> {
     }
     if (this.reply.errorCount !== errorsBefore) this.countErrors(this.reply.errorCount - errorsBefore);
     return position - offset;
+  }
+
+  consumedByNow(): number {
+    return this.requestEnd - this.feedOffset;
+  }
+
+  /** A request whose value is on its way into the store goes on there. */
+  answersShutOut(client: Client): boolean {
+    return client.large === null;
   }
 
   resumeInto(client: Client): void {
@@ -145,6 +158,8 @@ export class RespDriver implements Driver<Client> {
     parser.maxBulkBytes = settings.protoMaxBulkLen;
     this.executor.timesAll =
       settings.slowlogLogSlowerThan >= 0 && settings.slowlogLogSlowerThan < SLOW_FAST_MICROSECONDS;
+    const shutOutBy = this.environment.keyspace.gate.shutOutBy;
+    this.executor.shutOutBy = shutOutBy;
     const repliesStart = output.written;
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
@@ -176,7 +191,7 @@ export class RespDriver implements Driver<Client> {
       if (status === ParseStatus.MORE) {
         // Empty requests (CRLF, *0) leave no record, but are done with.
         position = parser.restOffset;
-        if (position < end) position = this.large.begin(client, input, position);
+        if (position < end && shutOutBy === 0) position = this.large.begin(client, input, position);
         return position;
       }
       if (count === 0) position = parser.restOffset;
@@ -223,6 +238,7 @@ export class RespDriver implements Driver<Client> {
         control!.waitForUnpause(client);
         return i === 0 ? start : requests[word - Request.WORDS + Request.end];
       }
+      this.requestEnd = requests[word + Request.end];
       if (client.replyMode === ReplyMode.ON) {
         executor.execute(command, hashKnown);
       } else {

@@ -49,7 +49,7 @@ function stageAll(context: Context): boolean {
       return false;
     }
     copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.argOffset(i + 1), length);
-    if (parkedCount === parked.length) parked.push({ held: 0, page: 0, unit: 0, database: 0 });
+    if (parkedCount === parked.length) parked.push({ held: 0, page: 0, unit: 0 });
     if (!keyspace.parkStaged(parked[parkedCount])) {
       // More pairs than can be held at once: the rest is staged one by one while the first ones are stored.
       keyspace.dropStaged();
@@ -57,6 +57,8 @@ function stageAll(context: Context): boolean {
     }
     parkedCount++;
   }
+  // A transaction has done so for all of its commands.
+  if (!context.inTransaction) keyspace.reserveIndex(parkedCount);
   return true;
 }
 
@@ -101,6 +103,7 @@ function msetNx(context: Context): void {
   for (let i = 1; i < context.argc; i += 2) {
     if (context.find(context.keyHashes[(i - 1) >>> 1], i)) {
       dropParked(context);
+      context.touch();
       context.reply.integer(0);
       return;
     }

@@ -112,7 +112,9 @@ function set(context: Context): void {
   if (context.largeStaged && !parseSet(context)) return;
   const flags = stringOptions.flags;
   if (flags === 0) {
-    if (!context.storeArgument(2, context.findKey(), 0)) return;
+    const isOver = context.findKey();
+    if (isOver && context.keyspace.isLfu) context.touch();
+    if (!context.storeArgument(2, isOver, 0)) return;
     context.notify(Notify.STRING, 'set', 1);
     context.reply.ok();
     return;
@@ -124,6 +126,7 @@ function set(context: Context): void {
   let expiryMs = setExpiryMs;
   if (exists && (flags & StringOption.KEEPTTL) !== 0) expiryMs = keyspace.expiryMs;
   const blocked = exists ? (flags & StringOption.NX) !== 0 : (flags & StringOption.XX) !== 0;
+  if (exists) context.touch();
   if (wantsOld && exists) {
     context.hit();
     context.replyValue();
@@ -156,10 +159,13 @@ function stageSecond(context: Context): boolean {
 }
 
 function setNx(context: Context): void {
-  if (context.findKey()) return context.reply.integer(0);
-  if (!context.storeArgument(2, false, 0)) return;
-  context.notify(Notify.STRING, 'set', 1);
-  context.reply.integer(1);
+  if (context.findKey()) {
+    context.touch();
+    context.reply.integer(0);
+  } else if (context.storeArgument(2, false, 0)) {
+    context.notify(Notify.STRING, 'set', 1);
+    context.reply.integer(1);
+  }
 }
 
 function getSet(context: Context): void {
@@ -172,6 +178,7 @@ function getSet(context: Context): void {
   }
   if (!context.requireString()) return;
   context.hit();
+  context.touch();
   context.replyValue();
   if (context.storeArgument(2, true, 0)) context.notify(Notify.STRING, 'set', 1);
 }

@@ -28,7 +28,7 @@ export interface Kind<T> {
   readonly isSwitch?: boolean;
   /** True when messages must not repeat the value. */
   readonly isSecret?: boolean;
-  /** True when a TOML array of strings is accepted too. */
+  /** True when a TOML array of strings or numbers is accepted too. */
   readonly isList?: boolean;
 }
 
@@ -172,6 +172,26 @@ export function addresses(): Kind<readonly string[]> {
         if (part === '*') return '0.0.0.0';
         if (isIP(part) === 0) throw new ValueError(`must be IP addresses; '${part}' is none`);
         return part;
+      });
+    },
+    format,
+    show: format,
+  };
+}
+
+/** Percentiles, separated by blanks or commas; none is allowed. */
+export function percentiles(): Kind<readonly number[]> {
+  const format = (list: readonly number[]): string => list.join(' ');
+  return {
+    placeholder: 'P[,P...]',
+    range: '0 to 100',
+    isList: true,
+    parse(value) {
+      const list = value.split(/[\s,]+/).filter((part) => part !== '');
+      return list.map((part) => {
+        const percentile = Number(part);
+        if (!(percentile >= 0 && percentile <= 100)) throw new ValueError('must be percentiles between 0.0 and 100.0');
+        return percentile;
       });
     },
     format,

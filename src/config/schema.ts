@@ -5,7 +5,19 @@
  * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
  */
 import { eventClasses } from './event-classes.js';
-import { addresses, countOrAuto, fileMode, integer, oneOf, powerOfTwo, secret, size, text, yesNo } from './kinds.js';
+import {
+  addresses,
+  countOrAuto,
+  fileMode,
+  integer,
+  oneOf,
+  percentiles,
+  powerOfTwo,
+  secret,
+  size,
+  text,
+  yesNo,
+} from './kinds.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
 import { declare, type Setting } from './setting.js';
 
@@ -72,9 +84,12 @@ export interface Settings extends MemcachedSettings {
 
   notifyKeyspaceEvents: number;
   trackingTableMaxKeys: number;
+  busyReplyThreshold: number;
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
   latencyMonitorThreshold: number;
+  latencyTracking: boolean;
+  latencyTrackingInfoPercentiles: readonly number[];
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
@@ -238,6 +253,14 @@ export const schema: Schema = {
     { live: true, redis: ['proto-max-bulk-len'] },
   ),
 
+  busyReplyThreshold: declare(
+    'Clients and limits',
+    integer(0, 2 ** 31 - 1, 'MS'),
+    5000,
+    'From when on a running script can be killed and others get BUSY; 0 = never.',
+    { live: true, redis: ['busy-reply-threshold', 'lua-time-limit'] },
+  ),
+
   notifyKeyspaceEvents: declare(
     'Observation and tuning',
     eventClasses(),
@@ -270,22 +293,36 @@ export const schema: Schema = {
     'LATENCY records events slower than this; 0 = off.',
     { live: true, redis: ['latency-monitor-threshold'] },
   ),
+  latencyTracking: declare(
+    'Observation and tuning',
+    yesNo(),
+    true,
+    'Keeps the distribution of latencies of each command (LATENCY HISTOGRAM, INFO latencystats).',
+    { live: true, redis: ['latency-tracking'] },
+  ),
+  latencyTrackingInfoPercentiles: declare(
+    'Observation and tuning',
+    percentiles(),
+    [50, 99, 99.9],
+    'Percentiles that INFO latencystats shows.',
+    { live: true, redis: ['latency-tracking-info-percentiles'] },
+  ),
   hz: declare('Observation and tuning', integer(1, 500), 10, 'Rounds of background work (expiry) per second.', {
     live: true,
     redis: ['hz'],
   }),
   lfuLogFactor: declare(
     'Observation and tuning',
-    integer(0, 1_000_000),
+    integer(0, 2_147_483_647),
     10,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item have a scale of their own.',
+    'How many uses it takes for the counter of the *-lfu policies to grow; 0 = one.',
     { live: true, redis: ['lfu-log-factor'] },
   ),
   lfuDecayTime: declare(
     'Observation and tuning',
-    integer(0, 1_000_000, 'MINUTES'),
+    integer(0, 2_147_483_647, 'MINUTES'),
     1,
-    'Accepted for clients that set it. Has no effect: the frequency bits of an item age as the clock hand passes.',
+    'Minutes after which the counter of the *-lfu policies falls by one; 0 = never.',
     { live: true, redis: ['lfu-decay-time'] },
   ),
   loglevel: declare(

@@ -20,8 +20,9 @@ function lineOf(source: string, key: string): number {
   return start + 1;
 }
 
-function isTextList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((part) => typeof part === 'string');
+/** A list of texts or of numbers. */
+function isList(value: unknown): value is (string | number | bigint)[] {
+  return Array.isArray(value) && value.every((part) => ['string', 'number', 'bigint'].includes(typeof part));
 }
 
 /** The text of a TOML value, or undefined when its type cannot be a value of the setting. */
@@ -30,7 +31,7 @@ function textOf(key: SettingKey, value: unknown): string | undefined {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') return String(value);
-  if (schema[key].kind.isList === true && isTextList(value)) return value.join(',');
+  if (schema[key].kind.isList === true && isList(value)) return value.join(',');
   return undefined;
 }
 

@@ -153,6 +153,23 @@ describe('Cache', () => {
   });
 });
 
+describe('open', () => {
+  it('gives a pool to one alone when asked to, and says who has it', async () => {
+    await expect(open({ path, exclusive: true })).rejects.toMatchObject({ code: 'POOL_BUSY' });
+    cache.set('k', 'v');
+    cache.close();
+    const alone = await open({ path, exclusive: true });
+    expect(alone.get('k')).toBe('v');
+    await expect(open({ path })).rejects.toMatchObject({
+      code: 'POOL_BUSY',
+      message: expect.stringContaining(`process ${process.pid} has the pool open for itself alone`),
+    });
+    alone.close();
+    cache = await open({ path });
+    expect(cache.get('k')).toBe('v');
+  });
+});
+
 describe('getOrCompute', () => {
   it('computes once however many ask', async () => {
     let computed = 0;

@@ -4,7 +4,7 @@
  * Owns: nothing but its seat in the pool. Invariant: each call locks one shard at a time, for the in-memory work only, and first looks
  * whether the store gate is closed.
  */
-import type { Bytes } from '../layout/bytes.js';
+import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Item, ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import { readText } from '../native/text.js';
@@ -123,6 +123,7 @@ export class Cache {
     let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
     try {
       const found = this.#find(hash);
+      if (found && keyspace.isLfu) keyspace.use();
       if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
         if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
         if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
@@ -153,6 +154,21 @@ export class Cache {
     return found;
   }
 
+  /** Removes a key if it has this value, in one step (to give back a lock that others may have taken over); true when it did. */
+  deleteIf(key: Key, value: Value): boolean {
+    const keyspace = this.#keyspace;
+    const expected = this.#encodeValue(value);
+    const hash = this.#lock(key);
+    const matches =
+      this.#find(hash) &&
+      keyspace.type === ItemType.STRING &&
+      keyspace.valueLength === expected.length &&
+      bytesEqual(keyspace.value, keyspace.valueOffset, expected.bytes, 0, expected.length);
+    if (matches) keyspace.remove();
+    keyspace.unlock(hash);
+    return matches;
+  }
+
   /**
    * Adds `by` to the decimal integer at a key (0 when absent; its expiry stays) and returns the sum.
    * @throws CacheError ERR_ENTRESOL_NOT_AN_INTEGER when the value or the sum is not an integer below 2^53
@@ -169,6 +185,7 @@ export class Cache {
         const text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
         sum += /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
         expiryMs = keyspace.expiryMs;
+        if (keyspace.isLfu) keyspace.use();
       }
       if (!Number.isSafeInteger(sum)) {
         throw new CacheError('ERR_ENTRESOL_NOT_AN_INTEGER', 'the value or the sum is not an integer below 2^53');

@@ -2,7 +2,7 @@
  * getOrCompute: one computation for a key at a time, across threads and processes.
  *
  * Within a thread, callers share a promise. Across them the computing one holds a lease: a key of its own in the store with its seat in
- * the pool and a time limit. Whoever finds a lease waits; when its holder has died, or its time is over, the next takes it. Invariant: a
+ * the pool, which tells whether it lives, and a time limit. Whoever finds a lease waits; when its holder has died, or its time is over, the next takes it. Invariant: a
  * lease is removed by its holder only, unless that is dead or late.
  */
 import type { Memory } from '../memory/memory.js';
@@ -63,7 +63,8 @@ export class Computations {
     const timeout = options.computeTimeout ?? DEFAULT_TIMEOUT_MS;
     const giveUpAt = Date.now() + (options.waitTimeout ?? 2 * timeout);
     const leaseKey = LEASE_PREFIX + name;
-    const lease = `${this.#memory.self}:${process.pid}:${++this.#count}`;
+    const { self } = this.#memory;
+    const lease = `${self}:${this.#memory.incarnation(self)}:${++this.#count}`;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
       if (this.#root().set(leaseKey, lease, { ttl: timeout, only: 'absent' })) break;
       if (this.#isOrphaned(leaseKey)) continue;
@@ -85,16 +86,16 @@ export class Computations {
       cache.set(key, computed, options.ttl === undefined ? undefined : { ttl: options.ttl });
       return typeof computed === 'string' ? computed : Buffer.from(computed).toString('utf8');
     } finally {
-      if (this.#root().get(leaseKey) === lease) this.#root().delete(leaseKey);
+      this.#root().deleteIf(leaseKey, lease);
     }
   }
 
-  /** Removes the lease of a holder that is gone; true when it did. */
+  /** Removes the lease of a holder that is gone, its seat perhaps taken by another; true when there is no such lease any more. */
   #isOrphaned(leaseKey: string): boolean {
     const lease = this.#root().get(leaseKey);
     if (lease === undefined) return true;
-    const seat = Number(lease.slice(0, lease.indexOf(':')));
-    if (this.#memory.isAlive(seat)) return false;
-    return this.#root().delete(leaseKey);
+    const [seat, incarnation] = lease.split(':', 2).map(Number);
+    if (this.#memory.isAlive(seat) && this.#memory.incarnation(seat) === incarnation) return false;
+    return this.#root().deleteIf(leaseKey, lease);
   }
 }

@@ -10,6 +10,8 @@
  * data. Calls are synchronous: they cost less than a microsecond and never do I/O.
  */
 import { parseSize } from '../config/size.js';
+import { claimPool } from '../store/claim.js';
+import type { Keyspace } from '../store/keyspace.js';
 import { attach, detach, findStore, openStore } from '../store/open.js';
 import type { PolicyName } from '../store/policy.js';
 import { Cache, type CacheSeat } from './cache.js';
@@ -31,6 +33,8 @@ export interface OpenOptions {
   readonly capacity?: number | string;
   /** Redis's maxmemory policies. Default for a new pool: allkeys-lru. */
   readonly policy?: PolicyName;
+  /** True: nobody else may have the pool open, no server, process or thread, until this cache is closed. Default false. */
+  readonly exclusive?: boolean;
 }
 
 const DEFAULT_PATH = './data';
@@ -45,16 +49,14 @@ const BACKGROUND_MICROSECONDS = 500;
  */
 export async function open(options: OpenOptions = {}): Promise<Cache> {
   const pool = options.path ?? DEFAULT_PATH;
-  const existing = options.dram === undefined && options.capacity === undefined ? findStore(pool) : null;
-  const handle =
-    existing ??
-    openStore({
-      pool,
-      dramBytes: bytesOf('dram', options.dram, DEFAULT_DRAM_BYTES),
-      capacityBytes: bytesOf('capacity', options.capacity, 0),
-      policy: options.policy ?? 'allkeys-lru',
-    });
-  const keyspace = attach(handle);
+  const claim = claimPool(pool, options.exclusive === true ? 'exclusive' : 'shared');
+  let keyspace: Keyspace;
+  try {
+    keyspace = attachTo(pool, options);
+  } catch (error) {
+    claim.release();
+    throw error;
+  }
   keyspace.gate.becomeUnbatched();
   const timer = setInterval(() => {
     keyspace.refreshClock();
@@ -74,10 +76,24 @@ export async function open(options: OpenOptions = {}): Promise<Cache> {
       clearInterval(timer);
       keyspace.gate.endUnbatched();
       detach(keyspace);
+      claim.release();
     },
   };
   const root = new Cache(seat, '');
   return root;
+}
+
+function attachTo(pool: string, options: OpenOptions): Keyspace {
+  const existing = options.dram === undefined && options.capacity === undefined ? findStore(pool) : null;
+  return attach(
+    existing ??
+      openStore({
+        pool,
+        dramBytes: bytesOf('dram', options.dram, DEFAULT_DRAM_BYTES),
+        capacityBytes: bytesOf('capacity', options.capacity, 0),
+        policy: options.policy ?? 'allkeys-lru',
+      }),
+  );
 }
 
 function bytesOf(name: string, value: number | string | undefined, fallback: number): number {

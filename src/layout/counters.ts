@@ -1,12 +1,15 @@
 /**
  * The counters that INFO, stats and the metrics page sum: one SharedArrayBuffer, one row for each worker.
  *
- *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed) | padding |
+ *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed)
+ *          | COMMANDS x latency buckets (layout/latency-buckets) | padding |
  *   after the rows: | shared Int32 words (index: SharedWord), changed with Atomics only |
  *
  * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
  * the platforms we run on) and read by anyone. A row survives the worker that wrote it, so totals never go back.
  */
+
+import { LatencyBucket } from './latency-buckets.js';
 
 /** Indices of one row's plain counters. Gauges (connections, heldBytes) are set, the rest only grow. */
 export const enum Counter {
@@ -63,8 +66,9 @@ export const enum Counter {
   authErrors = 43,
   connectionYields = 44,
   datagrams = 45,
-  /** Clients that wait in a blocking command (gauge). */
-  blockedClients = 46,
+  /** Bytes that the two Lua interpreters hold (gauges): of single scripts, of functions. */
+  luaScriptBytes = 46,
+  luaFunctionBytes = 47,
   /** Error replies by code: protocol/resp/error-codes.ts says which; room for 16. */
   errorsByCode = 48,
   /** Lines for watching clients: written by this worker, sent to clients, skipped because a client reads too slowly. */
@@ -82,21 +86,10 @@ export const enum Counter {
   trackedPrefixes = 83,
   /** Clients whose commands wait for the end of CLIENT PAUSE (gauge). */
   pausedClients = 84,
+  /** Clients that wait in a blocking command (gauge). */
+  blockedClients = 85,
   COUNT = 96,
 }
-
-/** What a row's worker sets to what is now: a reset leaves it, the worker's death clears it. */
-export const GAUGES: readonly Counter[] = [
-  Counter.connections,
-  Counter.heldBytes,
-  Counter.suspendedClients,
-  Counter.blockedClients,
-  Counter.pausedClients,
-  Counter.pubsubClients,
-  Counter.trackingClients,
-  Counter.trackedKeys,
-  Counter.trackedPrefixes,
-];
 
 /** Words of one command's statistics in a row. */
 export const enum CommandStat {
@@ -138,7 +131,10 @@ export const WATCH_GAUGES = 5;
 /** Commands that can be counted one by one: more than Redis and its modules name. */
 export const COMMANDS_MAX = 512;
 
-const ROW_DOUBLES = alignUp(Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS, 16);
+const LATENCY_AT = Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS;
+const LATENCY_DOUBLES = COMMANDS_MAX * LatencyBucket.COUNT;
+/** 1.4 MiB, of which the latencies of commands that are never called stay untouched pages. */
+const ROW_DOUBLES = alignUp(LATENCY_AT + LATENCY_DOUBLES, 16);
 
 function alignUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
@@ -154,12 +150,15 @@ export class CounterRow {
   readonly values: Float64Array;
   /** Index commandId * CommandStat.WORDS + CommandStat.x. */
   readonly commandStats: Float64Array;
+  /** Calls in each latency bucket: index commandId * LatencyBucket.COUNT + bucket. */
+  readonly latencies: Float64Array;
   readonly shared: Int32Array;
 
   constructor(block: SharedArrayBuffer, workerIndex: number) {
     const rowOffset = workerIndex * ROW_DOUBLES * 8;
     this.values = new Float64Array(block, rowOffset, Counter.COUNT);
     this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
+    this.latencies = new Float64Array(block, rowOffset + LATENCY_AT * 8, LATENCY_DOUBLES);
     this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
   }
 }
@@ -198,6 +197,17 @@ export class CounterTotals {
     return sum;
   }
 
+  /** Calls of a command in each latency bucket. */
+  latencyTotals(commandId: number): Float64Array {
+    const first = commandId * LatencyBucket.COUNT;
+    const counts = new Float64Array(LatencyBucket.COUNT);
+    for (let i = 0; i < LatencyBucket.COUNT; i++) {
+      counts[i] = -this.#baseline[LATENCY_AT + first + i];
+      for (const row of this.#rows) counts[i] += row.latencies[first + i];
+    }
+    return counts;
+  }
+
   sharedWord(word: SharedWord): number {
     return Atomics.load(this.#shared, word);
   }
@@ -215,6 +225,11 @@ export class CounterTotals {
       for (const row of this.#rows) sum += row.commandStats[index];
       this.#baseline[Counter.COUNT + index] = sum;
     }
+    for (let index = 0; index < LATENCY_DOUBLES; index++) {
+      let sum = 0;
+      for (const row of this.#rows) sum += row.latencies[index];
+      if (sum !== this.#baseline[LATENCY_AT + index]) this.#baseline[LATENCY_AT + index] = sum;
+    }
   }
 }
 
@@ -222,6 +237,21 @@ export class CounterTotals {
 export function createCounterBaseline(): SharedArrayBuffer {
   return new SharedArrayBuffer(ROW_DOUBLES * 8);
 }
+
+/** They belong to the worker that lives: a new one starts at 0, and a reset leaves them. */
+export const GAUGES: readonly Counter[] = [
+  Counter.connections,
+  Counter.heldBytes,
+  Counter.suspendedClients,
+  Counter.luaScriptBytes,
+  Counter.luaFunctionBytes,
+  Counter.blockedClients,
+  Counter.pausedClients,
+  Counter.pubsubClients,
+  Counter.trackingClients,
+  Counter.trackedKeys,
+  Counter.trackedPrefixes,
+];
 
 function isGauge(counter: Counter): boolean {
   if (counter >= Counter.watchers && counter < Counter.watchers + WATCH_GAUGES) return true;

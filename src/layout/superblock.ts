@@ -56,8 +56,12 @@ export const enum Super {
   CHECK_WORD = 48,
 
   // One cache line each for words that are contended.
-  /** The store gate: 0 = open, else the exclusive participant's number + 1. */
+  /** The store gate: 0 = open, else the exclusive participant's number + 1, with GATE_WAITING while somebody sleeps on it. */
   GATE_WORD = 64,
+  /** What keeps the gate closed for longer than others need put up with: a SlowHolder; 0 = nothing. */
+  GATE_SLOW_WORD = 65,
+  /** Seats below this number have been taken at some time; 0 (a pool of an earlier build) = any may have been. */
+  SEATS_WORD = 66,
   /** Lock of the page table, the directory and the capacity log's queue. */
   PAGE_LOCK_WORD = 96,
   DRAM_FREE_WORD = 97,
@@ -92,6 +96,8 @@ export const enum Super {
   FLUSH_DATABASE_WORD = 162,
   /** Pages whose spare chunks participants shall give back: bumped by whoever wants to empty a slab page. */
   DRAIN_WORD = 176,
+  /** Goes up whenever a dead participant's changes are rolled back. */
+  RESTORED_WORD = 177,
 
   /** Lock of the interest table (layout/interest) and of the pattern page (layout/patterns). */
   INTEREST_LOCK_WORD = 208,
@@ -122,6 +128,17 @@ export const enum Super {
 
   BYTES = 4096,
   WORDS = 1024,
+}
+
+/** Bit of GATE_WORD: whoever opens the gate must wake the sleepers. */
+export const GATE_WAITING = 1 << 30;
+/** The rest of it. */
+export const GATE_HOLDER = GATE_WAITING - 1;
+
+export const enum SlowHolder {
+  NONE = 0,
+  SCRIPT = 1,
+  FUNCTION = 2,
 }
 
 /** A shard's block, 64 bytes: one cache line, written only by the lock's holder. */
@@ -168,12 +185,14 @@ export const enum Participant {
   IN_BATCH_WORD = 3,
   /** 1 = it takes shard locks without marking batches. */
   UNBATCHED_WORD = 4,
+  /** Random, new each time the seat is taken. */
+  INCARNATION_WORD = 5,
   /** Page of its mailbox, 0 = it receives nothing; the lock of whoever appends; the eventfd that wakes it, in its process. */
-  MAILBOX_WORD = 5,
-  MAILBOX_LOCK_WORD = 6,
-  WAKE_FD_WORD = 7,
+  MAILBOX_WORD = 6,
+  MAILBOX_LOCK_WORD = 7,
+  WAKE_FD_WORD = 8,
   /** ParticipantRole bits. */
-  ROLES_WORD = 8,
+  ROLES_WORD = 9,
   WORDS = 16,
 }
 

@@ -27,17 +27,16 @@ export class CapacityLog {
     this.#pool = pool;
   }
 
-  /** Copies an item (header, key, value) behind the open page's last; false when the tier has no free page. */
-  append(fromPage: number, fromUnit: number): boolean {
+  /**
+   * Copies an item behind the open page's last; false when the tier has no free page. Without a lock the item may change meanwhile: the
+   * copy's header is `header`, as it was under the lock, so that the page can be walked even if the copy is of no use.
+   */
+  append(fromPage: number, fromUnit: number, header: Int32Array): boolean {
     const memory = this.#memory;
     const { ctl } = memory;
     const from = memory.arenas[fromPage >>> Page.ARENA_SHIFT];
     const fromOffset = locationOffset(fromPage, fromUnit);
-    const header = fromOffset >>> 2;
-    const bytes = itemBytes(
-      from.i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK,
-      from.i32[header + Item.VALUE_LENGTH_WORD],
-    );
+    const bytes = itemBytes(header[Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, header[Item.VALUE_LENGTH_WORD]);
     const units = unitsOf(bytes);
     let page = memory.own[memory.ownBase + P.LOG_PAGE_WORD];
     let position = page === NO_PAGE ? Page.UNITS : ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
@@ -47,7 +46,10 @@ export class CapacityLog {
       position = 0;
     }
     const info = memory.pageInfo(page);
-    copyBytes(memory.arenas[page >>> Page.ARENA_SHIFT], locationOffset(page, position), from, fromOffset, bytes);
+    const to = memory.arenas[page >>> Page.ARENA_SHIFT];
+    const toOffset = locationOffset(page, position);
+    copyBytes(to, toOffset, from, fromOffset, bytes);
+    for (let i = 0; i < Item.HEADER_WORDS; i++) to.i32[(toOffset >>> 2) + i] = header[i];
     ctl[info + PageInfo.FREE_HEAD_WORD] = position + units;
     Atomics.add(ctl, info + PageInfo.FREE_COUNT_WORD, units);
     this.page = page;

@@ -131,6 +131,11 @@ export class Memory {
     return participant === this.self || addon.isByteLocked(this.controlFd, participant);
   }
 
+  /** Random number of whoever took the seat last: tells it from those before it. */
+  incarnation(participant: number): number {
+    return this.ctl[this.participantWord(participant) + Participant.INCARNATION_WORD];
+  }
+
   #lockSlow(word: number): void {
     const { ctl } = this;
     for (let i = 0; i < SPINS; i++) {

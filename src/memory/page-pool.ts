@@ -207,7 +207,12 @@ export class PagePool {
 
   /** True while a slab class may take a DRAM page. */
   get hasRoomForData(): boolean {
-    return this.dramFree > this.dataReserve && this.#underLimit(1);
+    return this.hasRoomFor(1);
+  }
+
+  /** True while slab classes may take so many DRAM pages. */
+  hasRoomFor(pageCount: number): boolean {
+    return this.dramFree >= this.dataReserve + pageCount && this.#underLimit(pageCount);
   }
 
   /** True when maxmemory has been lowered below what is in use. */

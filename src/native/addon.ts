@@ -147,6 +147,8 @@ export interface Addon {
   futexWake(arena: number, offset: number, count: number): number;
   /** Takes an OFD write lock on one byte; false when somebody else holds it. The kernel drops it when the descriptor closes. */
   lockByte(fd: number, byte: number): boolean;
+  /** As lockByte, with a read lock: any number of descriptions may hold it, none of them with lockByte. */
+  lockByteShared(fd: number, byte: number): boolean;
   unlockByte(fd: number, byte: number): void;
   /** True when another open file description holds a lock on that byte. */
   isByteLocked(fd: number, byte: number): boolean;

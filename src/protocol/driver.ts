@@ -46,6 +46,10 @@ export interface Driver<C extends DriverClient = DriverClient> {
   open(id: number, conn: number, address: string): C;
   /** Parses and executes what is complete in [offset, end); returns the bytes consumed. Output.begin/end are called by the server around it. */
   feed(client: C, input: InputBytes, offset: number, end: number): number;
+  /** True when feed() has answers for the client while a script shuts the worker out of the store; else the client waits. */
+  answersShutOut(client: C): boolean;
+  /** In the middle of feed(): the bytes up to the end of the request that is being executed. */
+  consumedByNow(): number;
   /** The range given in `into*` is filled. May set a new one. */
   resumeInto(client: C): void;
   /** The connection is gone, whoever closed it: give back what it holds (parked items, watches). Called exactly once. */

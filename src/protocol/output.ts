@@ -34,6 +34,7 @@ export class Output {
   private readonly sendCapacity: number;
   private readonly flushSends: (sendCount: number) => void;
   private readonly limit: number;
+  private readonly sendsRegions: boolean;
   private conn = -1;
   private kind: SendKind = SendKind.OUTPUT;
   private recordStart = 0;
@@ -43,14 +44,16 @@ export class Output {
   private holdStart = 0;
 
   /**
-   * `flush(sendCount)` must consume that many records of `sends` and the buffer before it returns.
+   * `flush(sendCount)` must consume that many records of `sends` and the buffer before it returns. `sendsRegions` false: what
+   * is written is for this thread (the replies of a script's commands), so mapped ranges are copied.
    */
-  constructor(bytes: Bytes, sends: Int32Array, flush: (sendCount: number) => void) {
+  constructor(bytes: Bytes, sends: Int32Array, flush: (sendCount: number) => void, sendsRegions = true) {
     if (bytes.length < 2 * MAX_RESERVE_BYTES)
       throw new RangeError(`output buffer of ${bytes.length} bytes is too small`);
     this.bytes = bytes;
     this.u8 = bytes.u8;
     this.limit = bytes.length;
+    this.sendsRegions = sendsRegions && bytes.arena >= 0;
     this.sends = sends;
     this.sendCapacity = Math.floor(sends.length / Send.WORDS);
     this.flushSends = flush;
@@ -162,7 +165,7 @@ export class Output {
    */
   region(from: Bytes, offset: number, length: number, token: number): boolean {
     if (this.muted) return false;
-    if (this.held !== null || this.kind === SendKind.DATAGRAM || from.arena < 0 || this.bytes.arena < 0) {
+    if (this.held !== null || this.kind === SendKind.DATAGRAM || from.arena < 0 || !this.sendsRegions) {
       this.range(from, offset, length);
       return false;
     }

@@ -24,6 +24,13 @@ class CountingDriver implements Driver {
   feed(): number {
     return 0;
   }
+  answersShutOut(): boolean {
+    return true;
+  }
+  consumedByNow(): number {
+    return 0;
+  }
+
   resumeInto(): void {}
   closed(client: DriverClient): void {
     this.closedIds.push(client.id);

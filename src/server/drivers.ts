@@ -3,12 +3,15 @@
  *
  * The only place where the server names protocols.
  */
+import { join } from 'node:path';
 import type { Environment } from '../commands/environment.js';
 import { Executor } from '../commands/executor.js';
 import { createCommandTable } from '../commands/families.js';
 import { MemcachedDriver } from '../commands/memcached/driver.js';
 import type { Hub } from '../commands/messaging/hub.js';
 import { RespDriver } from '../commands/resp-driver.js';
+import { LIBRARIES_FILE } from '../commands/scripting/function-libraries.js';
+import { Scripting } from '../commands/scripting/scripting.js';
 import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Driver } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
@@ -23,18 +26,34 @@ export interface DriverParts {
   readonly control: WorkerControl;
   readonly counters: CounterRow;
   readonly totals: CounterTotals;
+  readonly sharedScripts: SharedArrayBuffer;
 }
 
-export function createDrivers({ keyspace, output, control, counters, totals }: DriverParts): {
-  readonly drivers: Driver[];
+export interface Drivers {
+  /** By ListenerKind. */
+  readonly drivers: readonly Driver[];
   readonly hub: Hub;
-} {
+  /** A further one for Redis clients: see ScriptTurns. */
+  readonly makeScriptDriver: () => Driver;
+}
+
+export function createDrivers({ keyspace, output, control, counters, totals, sharedScripts }: DriverParts): Drivers {
+  let scripting: Scripting | null = null;
   const environment: Environment = {
     keyspace,
     settings: control.settings,
     counters,
     totals,
     control,
+    scripting: () => {
+      scripting ??= new Scripting(
+        sharedScripts,
+        executor,
+        control.workerIndex,
+        join(control.settings.pool, LIBRARIES_FILE),
+      );
+      return scripting;
+    },
     reportFault: (error) => {
       const { message, stack } = reportOf(error);
       control.log('warning', `a command failed by a fault of the server: ${stack ?? message}`);
@@ -50,5 +69,9 @@ export function createDrivers({ keyspace, output, control, counters, totals }: D
   drivers[ListenerKind.MEMCACHED] = memcached;
   drivers[ListenerKind.MEMCACHED_UDP] = memcached;
   drivers[ListenerKind.MEMCACHED_UNIX] = memcached;
-  return { drivers, hub: executor.hub };
+  const makeScriptDriver = (): Driver => {
+    const second = new Reply(output);
+    return new RespDriver(new Executor(environment, executor.table, second), second);
+  };
+  return { drivers, hub: executor.hub, makeScriptDriver };
 }

@@ -6,7 +6,6 @@
  * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
-import type { ClientHost } from '../commands/messaging/host.js';
 import type { Hub } from '../commands/messaging/hub.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
@@ -14,8 +13,12 @@ import { Counter, type CounterRow } from '../layout/counters.js';
 import { addon, Event, EventKind, type Pump } from '../native/addon.js';
 import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
+import { LoopClients } from './client-host.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
+import { Limits } from './limits.js';
+import { ScriptTurns } from './script-turns.js';
+import { ShutOut } from './shut-out.js';
 import { answerTopic } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
 
@@ -23,13 +26,15 @@ import type { ControlHost, WorkerControl } from './worker-control.js';
 export interface LoopStore {
   /** Wall-clock milliseconds of this turn. */
   setClock(ms: number): void;
-  enterBatch(): void;
+  /** False = a long script runs alone: this turn must do without the store. */
+  tryEnterBatch(): boolean;
   leaveBatch(): void;
   /** Expiry, reclaim, purge for about so long; true when there is more to do now. */
   background(budgetMicroseconds: number): boolean;
   /** The bytes of a region send have left. */
   unpin(token: number): void;
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
+  setLfu(logFactor: number, decayMinutes: number): void;
   setMaxMemory(bytes: number): void;
 }
 
@@ -44,6 +49,8 @@ export interface LoopParts {
   readonly drivers: readonly Driver[];
   /** Messages between workers; absent in tests of the loop alone. */
   readonly hub?: Hub;
+  /** A further driver for Redis clients, for the turns within a long script. */
+  readonly makeScriptDriver: () => Driver;
 }
 
 /** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
@@ -51,10 +58,12 @@ const BUSY_SLICE_MICROSECONDS = 250;
 const IDLE_SLICE_MICROSECONDS = 1000;
 /** How often the gauges of the pump are published and long turns are looked for. */
 const GAUGE_PERIOD_MS = 100;
+/** How often a worker that a script shuts out of the store looks whether it has ended. */
+const SHUT_OUT_MS = 10;
 /** Most milliseconds one poll waits. */
 const POLL_MAX_MS = 1000;
 
-export class Loop implements ControlHost, ClientHost {
+export class Loop implements ControlHost {
   readonly connections: Connections;
   readonly pump: Pump;
   readonly control: WorkerControl;
@@ -66,12 +75,22 @@ export class Loop implements ControlHost, ClientHost {
   readonly #clock: Clock;
   readonly #values: Float64Array;
   readonly #drivers: readonly Driver[];
+  readonly #limits: Limits;
   readonly #events: Int32Array;
   readonly #input: Bytes;
   /** Requests too large for the input buffer lie in arenas of their own. */
   readonly #inputs = new Map<number, Bytes>();
   /** Connections to close after this turn's replies have been handed over. */
   readonly #closing: number[] = [];
+  /** Turns go without the store, until a script ends. */
+  #isShutOut = false;
+  readonly #shutOut: ShutOut;
+  readonly #scriptTurns: ScriptTurns;
+  /** Events of the turn, and the next one to handle: a script's turns within the turn go on from there. */
+  #eventCount = 0;
+  #nextEvent = 0;
+  /** The record of the connection that is being fed. */
+  #fedEvent = 0;
   #hasMore = false;
   #nextSliceAtMs = 0;
   #nextGaugesAtMs = 0;
@@ -83,6 +102,7 @@ export class Loop implements ControlHost, ClientHost {
     this.pump = parts.pump;
     this.control = parts.control;
     this.connections = new Connections(parts.counters);
+    this.#shutOut = new ShutOut(parts.pump, this.connections);
     this.#output = parts.output;
     this.#store = parts.store;
     this.#clock = parts.clock;
@@ -91,10 +111,17 @@ export class Loop implements ControlHost, ClientHost {
     this.hub = parts.hub ?? null;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
+    this.#scriptTurns = new ScriptTurns(
+      parts.pump,
+      parts.output,
+      this.connections,
+      this.#events,
+      parts.makeScriptDriver,
+    );
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
-    parts.hub?.attach(this);
-    this.#applySettings();
+    this.#limits = new Limits(parts.pump, parts.store, parts.control, this.connections, this.hub);
+    parts.hub?.attach(new LoopClients(this, parts.clock, this.#limits));
   }
 
   /** Runs until stop() and the last connection's end. */
@@ -118,13 +145,20 @@ export class Loop implements ControlHost, ClientHost {
     const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
     const isMailDue = hub?.isDue(monotonicMs) === true;
     if (count > 0 || isSliceDue || isMailDue) {
-      this.#store.enterBatch();
-      if (isMailDue) hub?.turn(monotonicMs);
-      for (let i = 0; i < count; i++) this.#handle(i * Event.WORDS);
-      if (isSliceDue) this.#background(count > 0);
-      // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
-      hub?.endTurn();
-      this.#store.leaveBatch();
+      if (this.#store.tryEnterBatch()) {
+        if (this.#isShutOut) this.#endShutOut();
+        if (isMailDue) hub?.turn(monotonicMs);
+        this.#handleAll(count);
+        if (isSliceDue) this.#background(count > 0);
+        // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
+        hub?.endTurn();
+        this.#store.leaveBatch();
+      } else {
+        this.#isShutOut = true;
+        this.#hasMore = false;
+        this.#nextSliceAtMs = monotonicMs + SHUT_OUT_MS;
+        this.#handleAll(count);
+      }
     }
     if (count === 0) values[Counter.idleTurns]++;
     values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
@@ -143,6 +177,40 @@ export class Loop implements ControlHost, ClientHost {
     if (this.hub !== null) waitMs = Math.min(waitMs, this.hub.sleep(this.#clock.monotonicMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
     return waitMs <= 0 ? 0 : Math.ceil(waitMs);
+  }
+
+  #handleAll(count: number): void {
+    this.#eventCount = count;
+    this.#nextEvent = 0;
+    while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+  }
+
+  /**
+   * A script of this worker has run for longer than the limit, and is asked again every so often: one turn for everybody else, without the
+   * store. True = the server is to stop.
+   */
+  serveDuringScript(): boolean {
+    const turns = this.#scriptTurns;
+    const output = this.#output;
+    if (!turns.isActive) {
+      const event = this.#fedEvent;
+      const conn = this.#events[event + Event.conn];
+      const client = this.connections.at(conn)!;
+      turns.begin(client, event, this.connections.drivers[conn]!.consumedByNow());
+      this.#isShutOut = true;
+      while (this.#nextEvent < this.#eventCount) this.#handle(this.#nextEvent++ * Event.WORDS);
+    }
+    const count = this.pump.poll(output.sendCount, 0);
+    output.restart();
+    this.nowMs = this.#clock.tick();
+    this.#handleAll(count);
+    if (this.#closing.length > 0) this.#closeAfterReplies();
+    return this.#stopDeadlineMs !== 0;
+  }
+
+  /** That script has ended and is about to reply. */
+  endServing(): void {
+    this.#scriptTurns.end();
   }
 
   #handle(event: number): void {
@@ -191,12 +259,31 @@ export class Loop implements ControlHost, ClientHost {
       events[event + Event.aux] = 1;
       return;
     }
+    const driver = this.connections.drivers[conn]!;
+    if (this.#isShutOut && !driver.answersShutOut(client)) {
+      this.#shutOut.wait(client);
+      events[event + Event.consumed] = 0;
+      events[event + Event.aux] = 1;
+      return;
+    }
     const offset = events[event + Event.offset];
     const output = this.#output;
     const bytesOutBefore = output.totalBytes;
     client.again = false;
     output.begin(conn);
-    const consumed = this.connections.drivers[conn]!.feed(client, this.#inputOf(event), offset, offset + length);
+    let consumed: number;
+    if (this.#scriptTurns.isActive) {
+      consumed = this.#scriptTurns.driver.feed(client, this.#inputOf(event), offset, offset + length);
+    } else {
+      this.#fedEvent = event;
+      consumed = driver.feed(client, this.#inputOf(event), offset, offset + length);
+      if (this.#scriptTurns.takeBack()) {
+        output.end();
+        this.#endShutOut();
+        if (this.connections.at(conn) === client) this.#afterDriver(client, conn);
+        return;
+      }
+    }
     output.end();
     events[event + Event.consumed] = consumed;
     events[event + Event.aux] = client.again || client.suspended ? 1 : 0;
@@ -207,9 +294,15 @@ export class Loop implements ControlHost, ClientHost {
     this.#afterDriver(client, conn);
   }
 
+  #endShutOut(): void {
+    this.#isShutOut = false;
+    this.#shutOut.end((conn, length) => this.#intoDone(conn, length));
+  }
+
   #intoDone(conn: number, length: number): void {
     const client = this.connections.at(conn);
     if (client === null || client.closing !== Closing.NO) return;
+    if (this.#isShutOut) return this.#shutOut.keepArrived(client, length);
     this.#values[Counter.bytesIn] += length;
     this.connections.bytesIn[conn] += length;
     this.connections.activeAtMs[conn] = this.nowMs;
@@ -241,7 +334,7 @@ export class Loop implements ControlHost, ClientHost {
       return;
     }
     this.#values[Counter.connectionsAccepted]++;
-    this.#limit(conn);
+    this.#limits.apply(conn);
     const client = driver.open(this.connections.nextClientId(), conn, this.pump.peerAddress(conn));
     this.connections.add(conn, client, driver, kind, this.nowMs);
   }
@@ -272,6 +365,8 @@ export class Loop implements ControlHost, ClientHost {
     const events = this.#events;
     const offset = events[event + Event.offset];
     const length = events[event + Event.length];
+    // Datagrams may be lost; nothing keeps them.
+    if (this.#isShutOut) return;
     this.#values[Counter.datagrams]++;
     this.#values[Counter.bytesIn] += length;
     this.#drivers[events[event + Event.aux]].datagram(slot, this.#inputOf(event), offset, offset + length);
@@ -307,40 +402,8 @@ export class Loop implements ControlHost, ClientHost {
     }
   }
 
-  // ---- limits
-
   settingsChanged(): void {
-    this.#applySettings();
-    this.hub?.settingsChanged();
-    for (let conn = 0; conn < this.connections.clients.length; conn++) {
-      if (this.connections.clients[conn] !== null) this.#limit(conn);
-    }
-  }
-
-  #applySettings(): void {
-    const { settings } = this.control;
-    this.#store.setPolicy(settings.maxmemoryPolicy);
-    this.#store.setMaxMemory(settings.maxmemory);
-    // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
-    // limit stops a flood below it, at little cost.
-    const ceiling = settings.maxclients + FLOOD_MARGIN;
-    this.pump.setGlobalLimits(ceiling, settings.clientQueryBufferLimit, TOO_MANY);
-  }
-
-  #limit(conn: number): void {
-    const { settings } = this.control;
-    const client = this.connections.at(conn);
-    if (client !== null && this.hub?.isListener(client) === true) {
-      // Its replies are messages, which nobody asked for one by one: it is read on, and never idle.
-      this.pump.setLimits(conn, 0, settings.pubsubOutputBufferHard, 0);
-      return;
-    }
-    this.pump.setLimits(
-      conn,
-      settings.clientOutputBufferSoft,
-      settings.clientOutputBufferHard,
-      settings.timeout * 1000,
-    );
+    this.#limits.settingsChanged();
   }
 
   // ---- the control plane's wishes
@@ -351,28 +414,6 @@ export class Loop implements ControlHost, ClientHost {
 
   suspend(conn: number): void {
     this.pump.pauseReading(conn, true);
-  }
-
-  // ---- what messages between workers need
-
-  get wakeFd(): number {
-    return this.pump.wakeFd;
-  }
-
-  get monotonicMs(): number {
-    return this.#clock.monotonicMs;
-  }
-
-  clientWithId(id: number): DriverClient | null {
-    return this.connections.clients.find((client) => client !== null && client.id === id) ?? null;
-  }
-
-  outputQueued(conn: number): number {
-    return this.pump.outputQueued(conn);
-  }
-
-  limitsChanged(conn: number): void {
-    this.#limit(conn);
   }
 
   resume(conn: number, clientId: number, write: (() => void) | null): void {
@@ -452,5 +493,3 @@ export class Loop implements ControlHost, ClientHost {
 const ETIMEDOUT = 110;
 const ENOBUFS = 105;
 const EMSGSIZE = 90;
-const FLOOD_MARGIN = 64;
-const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');

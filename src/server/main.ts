@@ -6,7 +6,8 @@
  */
 import { ConfigError, protectionProblems, type Settings } from '../config/index.js';
 import { CounterTotals } from '../layout/counters.js';
-import { openStore } from '../store/open.js';
+import { claimPool } from '../store/claim.js';
+import { openStore, type StoreHandle } from '../store/open.js';
 import { logFor } from './log.js';
 import { type Addresses, Supervisor } from './supervisor.js';
 
@@ -28,7 +29,34 @@ export interface RunningServer {
 export async function startServer(settings: Settings, configPath?: string): Promise<RunningServer> {
   const problems = protectionProblems(settings);
   if (problems.length > 0) throw new ConfigError(problems);
-  const store = openStore({
+  // Before the pool is looked at: a second server must not even change the first one's policy.
+  const claim = claimPool(settings.pool, 'server');
+  let store: StoreHandle;
+  let supervisor: Supervisor;
+  try {
+    store = openPool(settings);
+    // What `auto` has chosen, for CONFIG GET and the ready lines.
+    settings.tier = store.tier;
+    supervisor = new Supervisor(settings, store, logFor(settings), configPath);
+    await supervisor.start();
+  } catch (error) {
+    claim.release();
+    throw error;
+  }
+  const release = (): void => claim.release();
+  const done = supervisor.done.finally(release);
+  return {
+    addresses: supervisor.addresses,
+    dramPath: store.dramPath,
+    close: () => supervisor.close().finally(release),
+    done,
+    counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
+    killWorker: (index) => supervisor.killWorker(index),
+  };
+}
+
+function openPool(settings: Settings): StoreHandle {
+  return openStore({
     pool: settings.pool,
     dramBytes: settings.dram,
     capacityBytes: settings.capacity,
@@ -38,16 +66,4 @@ export async function startServer(settings: Settings, configPath?: string): Prom
     numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
   });
-  // What `auto` has chosen, for CONFIG GET and the ready lines.
-  settings.tier = store.tier;
-  const supervisor = new Supervisor(settings, store, logFor(settings), configPath);
-  await supervisor.start();
-  return {
-    addresses: supervisor.addresses,
-    dramPath: store.dramPath,
-    close: () => supervisor.close(),
-    done: supervisor.done,
-    counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
-    killWorker: (index) => supervisor.killWorker(index),
-  };
 }

@@ -16,6 +16,7 @@ import {
   SharedWord,
   WATCH_GAUGES,
 } from '../layout/counters.js';
+import { createSharedScripts } from '../layout/shared-scripts.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
@@ -44,6 +45,7 @@ export class Supervisor {
   readonly settings: Settings;
   readonly counterBlock: SharedArrayBuffer;
   readonly counterBaseline = createCounterBaseline();
+  readonly sharedScripts = createSharedScripts();
   readonly startedAtMs = Date.now();
   /** Settles when all workers have ended: after close() or a SHUTDOWN command. */
   readonly done: Promise<void>;
@@ -121,8 +123,8 @@ export class Supervisor {
         store: this.#store,
         counterBlock: this.counterBlock,
         counterBaseline: this.counterBaseline,
+        sharedScripts: this.sharedScripts,
         startedAtMs: this.startedAtMs,
-        listensOnUnix: index === 0,
       },
       (message) => this.#receive(index, message),
     );

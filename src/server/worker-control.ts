@@ -32,6 +32,8 @@ export interface ControlHost {
   descriptorOf(conn: number): number;
   settingsChanged(): void;
   stop(graceMs: number): void;
+  serveDuringScript(): boolean;
+  endServing(): void;
 }
 
 interface Waiting {
@@ -249,6 +251,16 @@ export class WorkerControl implements Control {
   #countSuspended(): void {
     this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size;
     this.#counters.values[Counter.pausedClients] = this.#paused.size;
+  }
+
+  // ---- long scripts
+
+  serveDuringScript(): boolean {
+    return this.#host!.serveDuringScript();
+  }
+
+  endServing(): void {
+    this.#host!.endServing();
   }
 
   // ---- the logs

@@ -7,6 +7,6 @@ export interface WorkerStart extends ControlStart {
   readonly store: StoreHandle;
   readonly counterBlock: SharedArrayBuffer;
   readonly counterBaseline: SharedArrayBuffer;
-  /** One worker alone can listen on a unix socket. */
-  readonly listensOnUnix: boolean;
+  /** layout/shared-scripts.ts */
+  readonly sharedScripts: SharedArrayBuffer;
 }

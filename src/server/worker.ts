@@ -30,14 +30,13 @@ const RECEIVE_BYTES = 64 * 1024;
 const OUTPUT_BYTES = 4 * MIB;
 const EVENTS_MAX = 1024;
 
-function listen(pump: Pump, settings: Settings, listensOnUnix: boolean): void {
+function listen(pump: Pump, settings: Settings): void {
   const { bind, port, memcachedPort, memcachedUdpPort, unix, memcachedUnix, unixMode, tcpBacklog } = settings;
   for (const host of bind) {
     if (port !== 0) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
     if (memcachedPort !== 0) pump.listenTcp(host, memcachedPort, tcpBacklog, ListenerKind.MEMCACHED);
     if (memcachedUdpPort !== 0) pump.listenUdp(host, memcachedUdpPort, ListenerKind.MEMCACHED_UDP);
   }
-  if (!listensOnUnix) return;
   if (unix !== '') pump.listenUnix(unix, unixMode, tcpBacklog, ListenerKind.REDIS_UNIX);
   if (memcachedUnix !== '') pump.listenUnix(memcachedUnix, unixMode, tcpBacklog, ListenerKind.MEMCACHED_UNIX);
 }
@@ -53,9 +52,17 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     pump.flush(sendCount),
   );
   const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
-  const { drivers, hub } = createDrivers({ keyspace: store, output, control, counters, totals });
-  const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers, hub });
-  listen(pump, start.settings, start.listensOnUnix);
+  const { drivers, hub, makeScriptDriver } = createDrivers({
+    keyspace: store,
+    output,
+    control,
+    counters,
+    totals,
+    sharedScripts: start.sharedScripts,
+  });
+  const clock = new Clock(addon);
+  const loop = new Loop({ pump, output, store, clock, counters, control, drivers, hub, makeScriptDriver });
+  listen(pump, start.settings);
   return loop;
 }
 

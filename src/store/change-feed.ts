@@ -10,9 +10,12 @@ import { InterestKind } from '../layout/interest.js';
 import { Item } from '../layout/item.js';
 import { MessageKind } from '../layout/mailbox.js';
 import { Participant, ParticipantRole, Super } from '../layout/superblock.js';
-import type { Mailboxes } from '../memory/mailboxes.js';
+import type { Journal } from '../memory/journal.js';
+import { Mailboxes } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
-import type { Interests } from './interests.js';
+import type { PagePool } from '../memory/page-pool.js';
+import { Interests } from './interests.js';
+import { Patterns } from './patterns.js';
 
 /** INVALIDATE's second word: for clients that remember the key, or that asked for all keys of a prefix. */
 export const enum Invalidation {
@@ -52,14 +55,16 @@ export class ChangeFeed {
   /** Serves the waiters of the ready keys; their shards are locked. */
   serve: (() => void) | null = null;
 
+  readonly interests: Interests;
+  readonly mailboxes: Mailboxes;
+  readonly patterns: Patterns;
   readonly #memory: Memory;
-  readonly #interests: Interests;
-  readonly #mailboxes: Mailboxes;
 
-  constructor(memory: Memory, interests: Interests, mailboxes: Mailboxes) {
+  constructor(memory: Memory, journal: Journal, pool: PagePool) {
     this.#memory = memory;
-    this.#interests = interests;
-    this.#mailboxes = mailboxes;
+    this.interests = new Interests(memory, journal, pool);
+    this.mailboxes = new Mailboxes(memory, pool);
+    this.patterns = new Patterns(memory, pool);
   }
 
   /** The item whose header is at word `header` has changed, in a shard that somebody is interested in. */
@@ -87,7 +92,7 @@ export class ChangeFeed {
   /** A key has changed. `canServe`: it may be what somebody waits for (it did not just vanish in the background). */
   changed(hash: number, bytes: Bytes, offset: number, length: number, canServe: boolean): void {
     const { ctl } = this.#memory;
-    const interests = this.#interests;
+    const interests = this.interests;
     const check = interests.check(bytes, offset, length);
     const tracking = interests.takeAll(InterestKind.TRACKED, hash, check);
     for (let i = 0; i < tracking; i++)
@@ -98,7 +103,7 @@ export class ChangeFeed {
 
   /** The key of these two hashes may be what somebody waits for. Its shard is locked. */
   signalReady(hash: number, check: number): void {
-    if (this.#interests.collect(InterestKind.WAITER, hash, check) === 0) return;
+    if (this.interests.collect(InterestKind.WAITER, hash, check) === 0) return;
     const { ready } = this;
     for (let i = 0; i < this.readyCount; i++) if (ready[i * 2] === hash && ready[i * 2 + 1] === check) return;
     if (this.readyCount * 2 === ready.length) {
@@ -122,7 +127,7 @@ export class ChangeFeed {
 
   /** Lets the workers of all waiters of a key look for themselves. */
   tellWaiters(hash: number, check: number): void {
-    const interests = this.#interests;
+    const interests = this.interests;
     const waiting = interests.collect(InterestKind.WAITER, hash, check);
     for (let i = 0; i < waiting; i++) {
       // Mostly waiters of one worker stand together.
@@ -132,7 +137,7 @@ export class ChangeFeed {
 
   tell(seat: number, hash: number, check: number): void {
     const { ctlBytes } = this;
-    this.#mailboxes.send(seat, MessageKind.CHANGED, hash, check, ctlBytes, 0, 0, ctlBytes, 0, 0);
+    this.mailboxes.send(seat, MessageKind.CHANGED, hash, check, ctlBytes, 0, 0, ctlBytes, 0, 0);
   }
 
   /** A database was emptied or exchanged. The gate is closed. */
@@ -141,7 +146,7 @@ export class ChangeFeed {
     const { ctlBytes } = this;
     for (let seat = 0; seat < Participant.MAX; seat++) {
       if (ctl[participantTable + seat * Participant.WORDS + Participant.ROLES_WORD] === 0) continue;
-      this.#mailboxes.send(seat, MessageKind.INVALIDATE_ALL, this.origin, 0, ctlBytes, 0, 0, ctlBytes, 0, 0);
+      this.mailboxes.send(seat, MessageKind.INVALIDATE_ALL, this.origin, 0, ctlBytes, 0, 0, ctlBytes, 0, 0);
     }
   }
 
@@ -152,13 +157,13 @@ export class ChangeFeed {
 
   #broadcast(bytes: Bytes, offset: number, length: number): void {
     for (let seat = 0; seat < Participant.MAX; seat++) {
-      if (!this.#interests.hasRole(seat, ParticipantRole.BROADCAST)) continue;
+      if (!this.interests.hasRole(seat, ParticipantRole.BROADCAST)) continue;
       this.#invalidate(seat, Invalidation.BROADCAST, bytes, offset, length);
     }
   }
 
   #invalidate(seat: number, which: Invalidation, bytes: Bytes, offset: number, length: number): void {
     const { origin, ctlBytes } = this;
-    this.#mailboxes.send(seat, MessageKind.INVALIDATE, origin, which, bytes, offset, length, ctlBytes, 0, 0);
+    this.mailboxes.send(seat, MessageKind.INVALIDATE, origin, which, bytes, offset, length, ctlBytes, 0, 0);
   }
 }

@@ -11,6 +11,7 @@ import { Shard } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import type { PagePool } from '../memory/page-pool.js';
+import { lfuUsed } from './lfu.js';
 
 export class IndexCursor {
   /** Position that the last walk ended on: typed array, first word of the bucket, slot, and the arena's number in `arenas`. */
@@ -139,13 +140,30 @@ export class IndexCursor {
 
   /** Notes a use: frequency, fetched bit, access word. Not journaled: harmless when torn. */
   use(access: number): void {
+    this.countUse();
+    this.setAccess(access);
+  }
+
+  /** As use, under the LFU policies: the access word is one of store/lfu. */
+  useLfu(minutesNow: number, decayMinutes: number, factor: number): void {
+    this.countUse();
+    this.setAccessWord(lfuUsed(this.access, minutesNow, decayMinutes, factor, Math.random()));
+  }
+
+  /** All 24 bits, whatever they mean. */
+  setAccessWord(word: number): void {
+    const at = this.base + Bucket.META_WORD + 1 + this.slot * 2;
+    this.words[at] = (this.words[at] & ~0xffff) | (word & 0xffff);
+    this.bytes()[this.accessByte()] = word >>> 16;
+  }
+
+  protected countUse(): void {
     const { words, base, slot } = this;
     const bits = words[base + Bucket.BITS_WORD];
     const shift = Bucket.FREQUENCY_SHIFT + slot * 2;
     let changed = bits | (1 << (Bucket.FETCHED_SHIFT + slot));
     if (((bits >>> shift) & Bucket.FREQUENCY_MAX) !== Bucket.FREQUENCY_MAX) changed += 1 << shift;
     if (changed !== bits) words[base + Bucket.BITS_WORD] = changed;
-    this.setAccess(access);
   }
 
   setAccess(access: number): void {

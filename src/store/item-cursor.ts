@@ -13,7 +13,6 @@ import { Database, ParticipantPage as P, PageInfo, PageKind, Shard, Super } from
 import type { CapacityLog } from '../memory/capacity-log.js';
 import { type Held, MOVING_SLOT, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
-import { Mailboxes } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
 import type { Pins } from '../memory/pins.js';
@@ -23,8 +22,9 @@ import { addon } from '../native/addon.js';
 import { ChangeFeed, Notify } from './change-feed.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
-import { Interests } from './interests.js';
-import { Patterns } from './patterns.js';
+import { idleSeconds } from './index-cursor.js';
+import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
+import { Policy } from './policy.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
@@ -45,9 +45,11 @@ export interface KeyspaceParts {
 }
 
 export class ItemCursor {
-  /** Wall clock in ms and the access clock (seconds modulo 2^24) derived from it: see refreshClock. */
+  /** Wall clock in ms and what a new entry's access word holds now: seconds modulo 2^24, or an LFU word (see setClock). */
   nowMs = 0;
   accessNow = 0;
+  /** Access words are those of store/lfu: the policy is one of the *-lfu. */
+  isLfu = false;
 
   // ---- the cursor, set by find
   type = 0;
@@ -68,9 +70,6 @@ export class ItemCursor {
   readonly log: CapacityLog;
   readonly pins: Pins;
   readonly index: Index;
-  readonly mailboxes: Mailboxes;
-  readonly interests: Interests;
-  readonly patterns: Patterns;
   readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
 
@@ -122,10 +121,7 @@ export class ItemCursor {
     this.foundBytes = memory.arenas[0];
     this.#cursorWords = memory.ctl;
     this.index = new Index(memory, parts.journal, parts.pool);
-    this.mailboxes = new Mailboxes(memory, parts.pool);
-    this.interests = new Interests(memory, parts.journal, parts.pool);
-    this.patterns = new Patterns(memory, parts.pool);
-    this.feed = new ChangeFeed(memory, this.interests, this.mailboxes);
+    this.feed = new ChangeFeed(memory, parts.journal, parts.pool);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     this.refreshClock();
   }
@@ -138,7 +134,9 @@ export class ItemCursor {
 
   setClock(ms: number): void {
     this.nowMs = Math.floor(ms);
-    this.accessNow = Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
+    const policy = this.ctl[Super.POLICY_WORD];
+    this.isLfu = policy === Policy.ALL_LFU || policy === Policy.VOLATILE_LFU;
+    this.accessNow = this.isLfu ? lfuWord(lfuMinutes(ms), Lfu.INITIAL) : Math.floor(ms / 1000) & Bucket.ACCESS_MASK;
   }
 
   /**
@@ -152,8 +150,6 @@ export class ItemCursor {
   physical(db: number): number {
     return this.ctl[this.databaseTable + db];
   }
-
-  // ---- find
 
   /** Positions the cursor on the live item of a key. Its lock is held. An expired item is removed and is a miss. */
   find(hash: number, db: number, bytes: Bytes, offset: number, length: number): boolean {
@@ -295,12 +291,24 @@ export class ItemCursor {
   /** Seconds since the item was last used. */
   get accessAgeS(): number {
     this.restore();
-    return (this.accessNow - this.index.access) & Bucket.ACCESS_MASK;
+    return this.entryIdleS;
   }
 
+  /** How often the item is used, by the LFU policies' logarithmic counter. */
   get frequency(): number {
     this.restore();
-    return this.index.frequency;
+    return this.entryFrequency;
+  }
+
+  /** Seconds since the item of the entry that the index stands on was last used; whole minutes under the LFU policies. */
+  get entryIdleS(): number {
+    const { access } = this.index;
+    if (this.isLfu) return lfuIdleMinutes(access, this.accessNow >>> Lfu.MINUTES_SHIFT) * 60;
+    return idleSeconds(this.accessNow, access);
+  }
+
+  get entryFrequency(): number {
+    return lfuCounter(this.index.access, this.accessNow >>> Lfu.MINUTES_SHIFT, this.ctl[Super.LFU_DECAY_MINUTES_WORD]);
   }
 
   get keyBytes(): Bytes {
@@ -323,10 +331,26 @@ export class ItemCursor {
 
   /** Counts a read of the found item: hit statistics, frequency, access clock. */
   access(): void {
-    this.restore();
-    this.index.use(this.accessNow);
+    this.use();
     this.statistics[Stat.HITS]++;
     if (this.page >= this.memory.capacityBase) this.statistics[Stat.CAPACITY_HITS]++;
+  }
+
+  /** The found item is used, by a command that counts no hit. */
+  use(): void {
+    this.restore();
+    if (this.isLfu) this.useLfu();
+    else this.index.use(this.accessNow);
+  }
+
+  /** The index stands on the entry. */
+  protected useLfu(): void {
+    const { ctl } = this;
+    this.index.useLfu(
+      this.accessNow >>> Lfu.MINUTES_SHIFT,
+      ctl[Super.LFU_DECAY_MINUTES_WORD],
+      ctl[Super.LFU_LOG_FACTOR_WORD],
+    );
   }
 
   miss(): void {
@@ -380,22 +404,18 @@ export class ItemCursor {
     this.removeEntry(event);
   }
 
-  /**
-   * Deletes the item of the entry that the index stands on (eviction, expiry, purge). The cursor is left alone. `event` tells why, where
-   * subscribers may want to know.
-   */
+  /** Deletes the item of the entry that the index stands on (eviction, expiry, purge), for the reason `event`. The cursor is left alone. */
   removeEntry(event: Notify): void {
     this.makeHeldRoom();
     const { index } = this;
     const { page, unit } = index;
     const header = locationOffset(page, unit) >>> 2;
-    const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+    const item = this.arenas[page >>> Page.ARENA_SHIFT];
+    const { i32 } = item;
     const hash = i32[header + Item.HASH_WORD];
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
-    if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
-      this.feed.noteRemoval(this.arenas[page >>> Page.ARENA_SHIFT], header, event);
-    }
-    if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, this.arenas[page >>> Page.ARENA_SHIFT], header);
+    if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) this.feed.noteRemoval(item, header, event);
+    if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, item, header);
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);

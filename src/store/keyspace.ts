@@ -13,6 +13,7 @@ import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
 import { Page, unitsOf } from '../layout/location.js';
 import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
+import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
@@ -20,9 +21,11 @@ import { Notify } from './change-feed.js';
 import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
+import type { Interests } from './interests.js';
 import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
 import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
+import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
@@ -52,6 +55,18 @@ export class Keyspace extends Staging {
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
+  }
+
+  get interests(): Interests {
+    return this.feed.interests;
+  }
+
+  get mailboxes(): Mailboxes {
+    return this.feed.mailboxes;
+  }
+
+  get patterns(): Patterns {
+    return this.feed.patterns;
   }
 
   // ---- locks
@@ -93,6 +108,13 @@ export class Keyspace extends Staging {
   enterBatch(): void {
     this.gate.enter();
     this.slabs.drainIfAsked();
+  }
+
+  /** As enterBatch; false = a long script runs alone (see gate.tryEnter). */
+  tryEnterBatch(): boolean {
+    if (!this.gate.tryEnter()) return false;
+    this.slabs.drainIfAsked();
+    return true;
   }
 
   leaveBatch(): void {
@@ -143,7 +165,8 @@ export class Keyspace extends Staging {
     this.restore();
     this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
     index.setExpiry(hash, expiryMs);
-    index.setAccess(this.accessNow);
+    // Under LFU the command that has found the item has counted its use.
+    if (!this.isLfu) index.setAccess(this.accessNow);
     index.clearFetched();
     this.encoding = 0;
     this.valueLength = length;
@@ -270,6 +293,17 @@ export class Keyspace extends Staging {
     }
   }
 
+  /** How the found item has been used, as its entry keeps it: a renamed item takes it along. */
+  get accessWord(): number {
+    this.restore();
+    return this.index.access;
+  }
+
+  set accessWord(word: number) {
+    this.restore();
+    this.index.setAccessWord(word);
+  }
+
   /** Deletes the found item. */
   remove(): void {
     // Streams: who waits in a consumer group learns that it is gone.
@@ -375,6 +409,12 @@ export class Keyspace extends Staging {
   /** maxmemory-policy, for all participants at once. */
   setPolicy(policy: PolicyName): void {
     Atomics.store(this.ctl, Super.POLICY_WORD, POLICY_NAMES.indexOf(policy));
+  }
+
+  /** lfu-log-factor and lfu-decay-time, for all participants at once. */
+  setLfu(logFactor: number, decayMinutes: number): void {
+    Atomics.store(this.ctl, Super.LFU_LOG_FACTOR_WORD, logFactor);
+    Atomics.store(this.ctl, Super.LFU_DECAY_MINUTES_WORD, decayMinutes);
   }
 
   /** maxmemory in bytes of both tiers, whole pages; 0 = what the tiers hold. For all participants at once. */

@@ -115,7 +115,7 @@ describe('a restart', () => {
     keyspace.remove();
     keyspace.unlock(hash);
     keyspace.stage(hash, 0, bytes, 0, bytes.length, 3 * MIB);
-    expect(keyspace.parkStaged({ held: 0, page: 0, unit: 0, database: 0 })).toBe(true);
+    expect(keyspace.parkStaged({ held: 0, page: 0, unit: 0 })).toBe(true);
     keyspace.stage(hash, 0, bytes, 0, bytes.length, 100);
     detach(keyspace);
     const next = attach(handle);

@@ -6,7 +6,7 @@
  * its descriptor closes, however it dies.
  */
 import { getRandomValues } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
@@ -26,6 +26,7 @@ import { NO_PAGE, PagePool } from '../memory/page-pool.js';
 import { Pins } from '../memory/pins.js';
 import { Slabs } from '../memory/slabs.js';
 import { addon, type MapOptions } from '../native/addon.js';
+import { makeDirectory, waitForByte } from './claim.js';
 import { PoolError } from './errors.js';
 import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
 import { Keyspace } from './keyspace.js';
@@ -85,7 +86,7 @@ export function openStore(options: StoreOptions): StoreHandle {
   const fd = openTier(handle.dramPath, true);
   const isNew = addon.fileBytes(fd) === 0;
   try {
-    lockFormat(fd, handle.dramPath);
+    waitForByte(fd, FORMAT_BYTE, handle.dramPath, FORMAT_WAIT_MS);
     prepare(fd, handle, geometry, options);
     addon.unlockByte(fd, FORMAT_BYTE);
   } catch (error) {
@@ -141,33 +142,11 @@ function dramPath(directory: string, name: string, geometry: Geometry): string {
   return room >= geometry.dramPages * Page.BYTES ? inMemory : beside;
 }
 
-function makeDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { recursive: true });
-  } catch (error) {
-    throw PoolError.from(error, directory, 'cannot make the pool directory');
-  }
-}
-
 function openTier(path: string, create: boolean): number {
   try {
     return addon.openFile(path, create, false);
   } catch (error) {
     throw PoolError.from(error, path, 'cannot open the file');
-  }
-}
-
-function lockFormat(fd: number, path: string): void {
-  const end = addon.monotonicMs() + FORMAT_WAIT_MS;
-  while (!addon.lockByte(fd, FORMAT_BYTE)) {
-    if (addon.monotonicMs() > end) {
-      throw new PoolError(
-        'POOL_BUSY',
-        path,
-        `another process has been preparing the pool for ${FORMAT_WAIT_MS / 1000} s`,
-      );
-    }
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
   }
 }
 
@@ -327,6 +306,13 @@ function sit(memory: Memory, seat: number, path: string): Keyspace {
   ctl[at + Participant.PID_WORD] = process.pid;
   ctl[at + Participant.IN_BATCH_WORD] = 0;
   ctl[at + Participant.UNBATCHED_WORD] = 0;
+  ctl[at + Participant.INCARNATION_WORD] = getRandomValues(new Int32Array(1))[0];
+  // Before this seat can mark a batch: whoever closes the gate looks at the seats below the bound only.
+  for (let seats = Atomics.load(ctl, Super.SEATS_WORD); seats < seat + 1; ) {
+    const seen = Atomics.compareExchange(ctl, Super.SEATS_WORD, seats, seat + 1);
+    if (seen === seats) break;
+    seats = seen;
+  }
   // From here a death is found and mended: what it has taken by then is marked as its own.
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
   const page = takeFirstPage(memory);

@@ -12,6 +12,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
+import type { Index } from './index.js';
 import type { Keyspace } from './keyspace.js';
 import { Policy } from './policy.js';
 import { Stat } from './statistics.js';
@@ -24,6 +25,8 @@ const enum Settled {
   BUSY = 1,
   /** It may not go, and the tier has no room for a copy. */
   STUCK = 2,
+  /** It is to be appended again. */
+  KEEP = 3,
 }
 
 /** Under noeviction a page is worth compacting when at least this share of it is dead, as a divisor. */
@@ -34,12 +37,14 @@ export class Reclaim {
   readonly #eviction: Eviction;
   readonly #memory: Memory;
   readonly #ctl: Int32Array;
+  readonly #index: Index;
 
   constructor(keyspace: Keyspace, eviction: Eviction) {
     this.#keyspace = keyspace;
     this.#eviction = eviction;
     this.#memory = keyspace.memory;
     this.#ctl = keyspace.memory.ctl;
+    this.#index = keyspace.index;
   }
 
   /** One slice of work if the capacity tier is short of free pages. True when there is more to do. */
@@ -115,13 +120,13 @@ export class Reclaim {
     let unit = ctl[Super.RECLAIM_UNIT_WORD];
     for (let i = 0; i < itemCount && unit < end; i++) {
       const header = locationOffset(page, unit) >>> 2;
-      const units = unitsOf(
-        itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]),
-      );
-      const settled = this.#settleItem(i32[header + Item.HASH_WORD], page, unit);
+      for (let word = 0; word < Item.HEADER_WORDS; word++) this.#header[word] = i32[header + word];
+      const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+      const bytes = itemBytes(keyLength, i32[header + Item.VALUE_LENGTH_WORD]);
+      const settled = this.#settleItem(i32[header + Item.HASH_WORD], page, unit, bytes);
       if (settled === Settled.STUCK) return false;
       if (settled === Settled.BUSY) ctl[Super.RECLAIM_LEFT_WORD]++;
-      unit += units;
+      unit += unitsOf(bytes);
       ctl[Super.RECLAIM_UNIT_WORD] = unit;
     }
     if (unit < end) return true;
@@ -142,41 +147,76 @@ export class Reclaim {
   }
 
   /** Re-appends or evicts one item if it is live. */
-  #settleItem(hash: number, page: number, unit: number): Settled {
-    const memory = this.#memory;
-    const keyspace = this.#keyspace;
-    const { index, log, statistics } = keyspace;
-    const lockWord = index.shardWord(hash);
-    const mine = memory.holds(lockWord);
-    if (!mine && !keyspace.gate.tryLockShard(lockWord)) return Settled.BUSY;
-    let settled = Settled.DONE;
-    if (index.findLocation(hash, page, unit)) {
-      const expired = index.hasExpiry && index.expiryMs <= keyspace.nowMs;
-      const evictable = expired || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
-      const used = index.frequency > 0;
-      if (keyspace.isProtected(page, unit)) {
-        settled = Settled.BUSY;
-      } else if (evictable && (expired || !used)) {
-        if (expired) {
-          keyspace.removeEntry(Notify.EXPIRED);
-          statistics[Stat.EXPIRED]++;
-        } else {
-          this.#eviction.evict(page, unit);
-        }
-        statistics[Stat.RECLAIM_DROPPED]++;
-      } else if (log.append(page, unit)) {
-        index.setFrequency(Math.max(0, index.frequency - 1));
-        keyspace.moveEntry(hash, log.page, log.unit);
-        statistics[Stat.RECLAIM_KEPT]++;
-      } else if (evictable) {
-        this.#eviction.evict(page, unit);
-      } else {
-        settled = Settled.STUCK;
-      }
+  #settleItem(hash: number, page: number, unit: number, bytes: number): Settled {
+    const { log } = this.#keyspace;
+    if (!this.#lock(hash)) return Settled.BUSY;
+    const settled = this.#index.findLocation(hash, page, unit) ? this.#judge(page, unit) : Settled.DONE;
+    this.#unlock(hash);
+    if (settled !== Settled.KEEP) return settled;
+    // Without the lock: items of the log never change, and only who holds the reclaim lock frees their page.
+    const isCopied = log.append(page, unit, this.#header);
+    if (!this.#lock(hash)) {
+      if (isCopied) log.drop(log.page, unitsOf(bytes));
+      return Settled.BUSY;
     }
-    keyspace.settle();
-    if (!mine) memory.unlock(lockWord);
-    keyspace.freeUnlinked();
-    return settled;
+    const isLive = this.#index.findLocation(hash, page, unit);
+    const kept = isLive ? this.#keep(hash, page, unit, isCopied) : Settled.DONE;
+    if (isCopied && !isLive) log.drop(log.page, unitsOf(bytes));
+    this.#unlock(hash);
+    return kept;
+  }
+
+  /** Of the item in hand. */
+  readonly #header = new Int32Array(Item.HEADER_WORDS);
+  #lockedHere = false;
+
+  #lock(hash: number): boolean {
+    const lockWord = this.#index.shardWord(hash);
+    this.#lockedHere = !this.#memory.holds(lockWord);
+    return !this.#lockedHere || this.#keyspace.gate.tryLockShard(lockWord);
+  }
+
+  #unlock(hash: number): void {
+    this.#keyspace.settle();
+    if (this.#lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
+    this.#keyspace.freeUnlinked();
+  }
+
+  #isExpired(): boolean {
+    return this.#index.hasExpiry && this.#index.expiryMs <= this.#keyspace.nowMs;
+  }
+
+  /** The index stands on a live item of the page, its shard is locked: evicts it, or says that it is to be kept. */
+  #judge(page: number, unit: number): Settled {
+    const keyspace = this.#keyspace;
+    const { statistics } = keyspace;
+    if (keyspace.isProtected(page, unit)) return Settled.BUSY;
+    const isExpired = this.#isExpired();
+    const isEvictable = isExpired || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
+    if (!isEvictable || (!isExpired && this.#index.frequency > 0)) return Settled.KEEP;
+    if (isExpired) {
+      keyspace.removeEntry(Notify.EXPIRED);
+      statistics[Stat.EXPIRED]++;
+    } else {
+      this.#eviction.evict(page, unit);
+    }
+    statistics[Stat.RECLAIM_DROPPED]++;
+    return Settled.DONE;
+  }
+
+  /** Lets the entry point to the copy; without one, evicts the item where that is allowed. */
+  #keep(hash: number, page: number, unit: number, isCopied: boolean): Settled {
+    const keyspace = this.#keyspace;
+    const index = this.#index;
+    if (isCopied) {
+      index.setFrequency(Math.max(0, index.frequency - 1));
+      keyspace.moveEntry(hash, keyspace.log.page, keyspace.log.unit);
+      keyspace.statistics[Stat.RECLAIM_KEPT]++;
+      return Settled.DONE;
+    }
+    const isEvictable = this.#isExpired() || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
+    if (!isEvictable) return Settled.STUCK;
+    this.#eviction.evict(page, unit);
+    return Settled.DONE;
   }
 }

@@ -9,6 +9,7 @@ import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
+  GATE_HOLDER,
   ParticipantPage as P,
   PageInfo,
   PageKind,
@@ -47,6 +48,8 @@ function restoreLocked(memory: Memory, dead: number): void {
   const { ctl } = memory;
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
+  // Before anything: an item that was half changed gets its old version back, and who copies it must notice.
+  Atomics.add(ctl, Super.RESTORED_WORD, 1);
   if (page !== NO_PAGE) {
     const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     const base = pageOffset(page) >>> 2;
@@ -161,7 +164,7 @@ function recountPins(memory: Memory): void {
  * back. While the dead one still holds their shards: once these are released the items are other people's to remove.
  */
 function forgetLinked(memory: Memory, dead: number, words: Int32Array, base: number): void {
-  const exclusive = Atomics.load(memory.ctl, Super.GATE_WORD) === dead + 1;
+  const exclusive = (Atomics.load(memory.ctl, Super.GATE_WORD) & GATE_HOLDER) === dead + 1;
   for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
     const at = base + P.HELD_WORD + slot * 2;
     const page = words[at];
@@ -189,7 +192,7 @@ function isInIndex(memory: Memory, hash: number, page: number, unit: number): bo
 
 /** Recounts and releases the shards whose locks the dead one held; all of them when it held the gate. */
 function releaseShards(memory: Memory, dead: number): void {
-  const exclusive = Atomics.load(memory.ctl, Super.GATE_WORD) === dead + 1;
+  const exclusive = (Atomics.load(memory.ctl, Super.GATE_WORD) & GATE_HOLDER) === dead + 1;
   for (let shard = 0; shard < memory.shardCount; shard++) {
     const word = memory.shardTable + shard * Shard.WORDS;
     const held = isOwnedBy(memory, word + Shard.LOCK_WORD, dead);
@@ -197,7 +200,9 @@ function releaseShards(memory: Memory, dead: number): void {
     recountShard(memory, shard);
     if (held) memory.releaseFor(word + Shard.LOCK_WORD);
   }
-  if (exclusive) memory.releaseFor(Super.GATE_WORD);
+  if (!exclusive) return;
+  Atomics.store(memory.ctl, Super.GATE_SLOW_WORD, 0);
+  memory.releaseFor(Super.GATE_WORD);
 }
 
 /** Counts a shard's entries anew: its counters are not journaled. */

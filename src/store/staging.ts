@@ -1,15 +1,10 @@
 /**
- * Staging: a value is written by stage + fill + commit.
- *
- * Owns: the staged item, which nobody else can see until `commit` links it under its key's lock. Invariant: at most one
- * item is staged in a participant; those of values that arrive over several turns are parked in slots of their own.
- */
-/**
  * Staged items: a value is written into a chunk of its own first, without a lock, and then linked in one step under its key's lock.
  *
  * Owns: the one staged item and the parking of items whose values arrive over several turns. Invariant: a chunk that is
  * staged or parked is in a held slot until the index points to it.
  */
+import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
 import { Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
@@ -28,7 +23,6 @@ export interface StageSlot {
   held: number;
   page: number;
   unit: number;
-  database: number;
 }
 
 /** Times that an allocation makes room before it gives up. */
@@ -51,6 +45,9 @@ export abstract class Staging extends ItemCursor {
   #stagedKeyLength = 0;
   #stagedKeyBytes: Bytes;
   #stagedKeyOffset = 0;
+  /** Chunks of `reserve`, as parked slots; the first `#reservedCount` count. */
+  readonly #reserved: StageSlot[] = [];
+  #reservedCount = 0;
   /** Something was inserted: shards may want to grow once the journal is empty. */
   protected growPending = false;
 
@@ -111,10 +108,70 @@ export abstract class Staging extends ItemCursor {
     const units = unitsOf(size);
     if (units > MAX_CHUNK_UNITS) return this.allocateLarge(size);
     const slabClass = CLASS_OF_UNITS[units];
+    if (this.#reservedCount !== 0 && this.#takeReserved(slabClass)) return true;
     const { slabs } = this;
     if (!slabs.take(slabClass) && !this.#takeOther(slabClass)) return false;
     this.#stagedPage = slabs.page;
     this.#stagedUnit = slabs.unit;
+    return true;
+  }
+
+  // ---- room taken beforehand
+
+  /**
+   * Sets a chunk for an item of so many bytes aside, which later allocations use: making room for them then would end what the command
+   * has journaled so far, and a crash leave a part of it. Before anything is linked; false = no room.
+   */
+  reserve(size: number): boolean {
+    if (unitsOf(size) > MAX_CHUNK_UNITS) return true;
+    const count = this.#reservedCount;
+    this.#clearStagedSlot();
+    // What is set aside already must not be what this one gets.
+    this.#reservedCount = 0;
+    const isAllocated = this.allocate(size);
+    this.#reservedCount = count;
+    if (!isAllocated) return false;
+    if (count === this.#reserved.length) this.#reserved.push({ held: 0, page: NO_PAGE, unit: 0 });
+    if (!this.parkStaged(this.#reserved[count])) {
+      this.dropStaged();
+      return false;
+    }
+    this.#reservedCount++;
+    return true;
+  }
+
+  /** Lets the index have pages for so many more entries; false = there are none. Before anything is linked. */
+  reserveIndex(entries: number): boolean {
+    const { pool } = this;
+    const wanted = pool.indexReserve + Math.ceil(entries / Bucket.PER_PAGE);
+    for (let i = 0; i < ROOM_TRIES && pool.dramFree <= wanted; i++) if (!this.eviction.moves.freeOne(-1, true)) break;
+    return pool.dramFree > wanted;
+  }
+
+  /** Gives back what was set aside and not used. */
+  releaseReserved(): void {
+    while (this.#reservedCount > 0) this.dropParked(this.#reserved[--this.#reservedCount]);
+  }
+
+  /** Stages the smallest chunk set aside that an item of the class fits in. */
+  #takeReserved(slabClass: number): boolean {
+    let best = -1;
+    let bestClass = CLASS_COUNT;
+    for (let i = 0; i < this.#reservedCount && bestClass !== slabClass; i++) {
+      const own = (this.ctl[this.memory.pageInfo(this.#reserved[i].page)] >>> 8) & 0xff;
+      if (own < slabClass || own >= bestClass) continue;
+      best = i;
+      bestClass = own;
+    }
+    if (best < 0) return false;
+    const slot = this.#reserved[best];
+    this.#reserved[best] = this.#reserved[--this.#reservedCount];
+    this.#reserved[this.#reservedCount] = slot;
+    this.#stagedPage = slot.page;
+    this.#stagedUnit = slot.unit;
+    this.held.set(STAGED_SLOT, slot.page, slot.unit);
+    this.held.giveParked(slot.held);
+    slot.page = NO_PAGE;
     return true;
   }
 
@@ -203,7 +260,7 @@ export abstract class Staging extends ItemCursor {
       this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
       index.setLocation(hash, page, unit);
       index.setExpiry(hash, expiryMs);
-      index.setAccess(this.accessNow);
+      if (!this.isLfu) index.setAccess(this.accessNow);
       index.clearFetched();
     } else {
       this.makeHeldRoom();
@@ -246,7 +303,10 @@ export abstract class Staging extends ItemCursor {
     ) {
       return this.found;
     }
-    return this.findKey(hash, database, item, itemOffset + Item.HEADER_BYTES, this.#stagedKeyLength);
+    const isFound = this.findKey(hash, database, item, itemOffset + Item.HEADER_BYTES, this.#stagedKeyLength);
+    // An overwritten item stays as used as it was, and once more; a command that has looked for itself has counted its look.
+    if (isFound && this.isLfu) this.useLfu();
+    return isFound;
   }
 
   get hasStaged(): boolean {
@@ -270,7 +330,6 @@ export abstract class Staging extends ItemCursor {
     slot.held = held;
     slot.page = this.#stagedPage;
     slot.unit = this.#stagedUnit;
-    slot.database = this.#stagedDatabase;
     this.#stagedPage = NO_PAGE;
     return true;
   }

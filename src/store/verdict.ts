@@ -7,4 +7,6 @@ export const enum Verdict {
   FREED = 2,
   /** It must stay: the policy evicts nothing, and there is no room for a copy. */
   STUCK = 3,
+  /** It is to be copied into the capacity log, without its lock. */
+  COPY = 4,
 }

@@ -214,7 +214,7 @@ function pinOrPark() {
     const value = makeValue(name, ++stamp, size());
     if (!keyspace.stage(hashOf(0, bytes), 0, bytes, 0, bytes.length, value.length)) return;
     keyspace.staged.u8.set(value, keyspace.stagedOffset);
-    const slot = { held: 0, page: 0, unit: 0, database: 0 };
+    const slot = { held: 0, page: 0, unit: 0 };
     if (!keyspace.parkStaged(slot)) fail('no parking place');
     parked.push([slot, bytes]);
   } else if (parked.length > 0) {

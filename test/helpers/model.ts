@@ -300,7 +300,7 @@ export class Mirror {
     }
     const value = fillValue(key, ++this.#writes, length);
     keyspace.staged.u8.set(value, keyspace.stagedOffset);
-    const slot: StageSlot = { held: 0, page: 0, unit: 0, database: 0 };
+    const slot: StageSlot = { held: 0, page: 0, unit: 0 };
     if (!keyspace.parkStaged(slot)) throw new Error('no parking place');
     this.#parked.push({ slot, db, key, value });
   }

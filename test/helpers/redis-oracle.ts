@@ -61,6 +61,15 @@ export class Peers {
     ours.destroy();
   }
 
+  /** The raw replies of one of them, on a new connection. */
+  async talk(port: number, steps: readonly Step[]): Promise<string[]> {
+    const client = await RawClient.connect(port);
+    const replies: string[] = [];
+    for (const step of steps) replies.push(await ask(client, step));
+    client.destroy();
+    return replies;
+  }
+
   /** One raw reply of either. */
   async askBoth(step: Step): Promise<{ readonly theirs: string; readonly ours: string }> {
     const [theirs, ours] = [await this.#fresh(this.redisPort), await this.#fresh(this.ourPort)];

@@ -1,5 +1,5 @@
 /** Listeners: floods, ports in use, unix sockets, IPv6, datagrams. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -198,10 +198,16 @@ test('a unix socket file: replaced when nobody listens, respected when somebody 
     expect(fs.statSync(file).isSocket()).toBe(true);
   }
   const listener = harness.pump.listenUnix(file, 0o600, 16, 0);
-  const other = new Harness();
-  expect(() => other.pump.listenUnix(file, 0o600, 16, 0)).toThrow(coded('EADDRINUSE', { path: file }));
-  other.pump.destroy();
   harness.pump.closeListener(listener);
+  const other = spawn(process.execPath, [
+    '-e',
+    `require('node:net').createServer().listen(${JSON.stringify(file)}, () => console.log('listens'))`,
+  ]);
+  await once(other.stdout, 'data');
+  expect(() => harness.pump.listenUnix(file, 0o600, 16, 0)).toThrow(coded('EADDRINUSE', { path: file }));
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+  fs.rmSync(file);
   fs.writeFileSync(file, 'precious');
   expect(() => harness.pump.listenUnix(file, 0o600, 16, 0)).toThrow(coded('EADDRINUSE', { path: file }));
   expect(fs.readFileSync(file, 'utf8')).toBe('precious');

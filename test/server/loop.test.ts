@@ -22,9 +22,10 @@ class CountingStore implements LoopStore {
   more = 0;
   readonly unpinned: number[] = [];
   setClock(): void {}
-  enterBatch(): void {
+  tryEnterBatch(): boolean {
     this.depth++;
     this.batches++;
+    return true;
   }
   leaveBatch(): void {
     this.depth--;
@@ -37,6 +38,7 @@ class CountingStore implements LoopStore {
     this.unpinned.push(token);
   }
   setPolicy(): void {}
+  setLfu(): void {}
   setMaxMemory(): void {}
 }
 
@@ -98,6 +100,13 @@ class LineDriver implements Driver {
       return here;
     }
     return 0;
+  }
+
+  consumedByNow(): number {
+    return 0;
+  }
+  answersShutOut(): boolean {
+    return true;
   }
 
   resumeInto(client: DriverClient): void {
@@ -173,7 +182,16 @@ beforeEach(() => {
   );
   store = new CountingStore();
   driver = new LineDriver(output, control);
-  loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers: [driver] });
+  loop = new Loop({
+    pump,
+    output,
+    store,
+    clock: new Clock(addon),
+    counters,
+    control,
+    drivers: [driver],
+    makeScriptDriver: () => driver,
+  });
   port = pump.listenerPort(pump.listenTcp('127.0.0.1', 0, 64, 0));
   udpPort = pump.listenerPort(pump.listenUdp('127.0.0.1', 0, 0));
 });

@@ -3,7 +3,9 @@ import { rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { makePool, removePool } from '../helpers/pool.js';
 import { freePorts } from '../helpers/ports.js';
 import { RawClient } from '../helpers/raw-client.js';
 import { startTestServer } from '../helpers/server.js';
@@ -90,3 +92,107 @@ test('other machines are not served without a password, and the message says how
   client.destroy();
   await server.stop();
 });
+
+test('a second server on the pool of a first one is refused and told who has it; the first does not notice', async () => {
+  const first = await startTestServer({ args: ['--maxmemory-policy=noeviction'] });
+  await expect(startTestServer({ pool: first.pool, args: ['--maxmemory-policy=allkeys-random'] })).rejects.toThrow(
+    new RegExp(
+      `ended with 1; it printed:[\\s\\S]*a server runs on this pool already, process ${first.pid}[\\s\\S]*--pool`,
+    ),
+  );
+  const client = await RawClient.connect(first.redisPort);
+  await client.ask('CONFIG GET maxmemory-policy\r\n', '*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n');
+  await client.ask('SET k v\r\n', '+OK\r\n');
+  client.destroy();
+  await first.kill();
+});
+
+test('a killed server leaves the pool to the next one', async () => {
+  const pool = await makePool();
+  const first = await startTestServer({ pool });
+  await first.kill();
+  const second = await startTestServer({ pool });
+  await second.stop();
+  await removePool(pool);
+});
+
+test('a second SIGINT ends a stop that waits for a slow reader; the data stay', async () => {
+  const pool = await makePool();
+  const server = await startTestServer({ pool });
+  const client = await RawClient.connect(server.redisPort);
+  client.write(`SET k ${'v'.repeat(60_000)}\r\n`);
+  expect(await client.line()).toBe('+OK');
+  // Replies that nobody reads: the stop gives them its whole grace of a second.
+  client.socket.pause();
+  client.write('GET k\r\n'.repeat(500));
+  await sleep(200);
+  process.kill(server.pid, 'SIGINT');
+  await sleep(100);
+  const sentAtMs = performance.now();
+  process.kill(server.pid, 'SIGINT');
+  expect(await server.ended).toBe(130);
+  expect(performance.now() - sentAtMs).toBeLessThan(700);
+  client.destroy();
+
+  const again = await startTestServer({ pool });
+  const reader = await RawClient.connect(again.redisPort);
+  await reader.ask('STRLEN k\r\n', ':60000\r\n');
+  reader.destroy();
+  await again.stop();
+  await removePool(pool);
+});
+
+test('a second SIGTERM does not cut a stop short', async () => {
+  const server = await startTestServer();
+  process.kill(server.pid, 'SIGTERM');
+  process.kill(server.pid, 'SIGTERM');
+  expect(await server.ended).toBe(0);
+  await server.stop();
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s under load: what was acknowledged is there after a restart',
+  async (signal) => {
+    const pool = await makePool();
+    const server = await startTestServer({ pool, workers: 2 });
+    // Each connection counts up in a key of its own, eight requests ahead, until the server hangs up.
+    const acknowledged = await (async () => {
+      const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.connect(server.redisPort)));
+      const counts = Promise.all(
+        clients.map(async (client, id) => {
+          let sent = 0;
+          let answered = 0;
+          try {
+            for (;;) {
+              while (sent < answered + 8) client.write(`SET load:${id} ${++sent}\r\n`);
+              if ((await client.line()) !== '+OK') throw new Error('not stored');
+              answered++;
+            }
+          } catch (error) {
+            if ((error as Error).message === 'not stored') throw error;
+            return answered;
+          } finally {
+            client.destroy();
+          }
+        }),
+      );
+      await sleep(300);
+      process.kill(server.pid, signal);
+      return counts;
+    })();
+    expect(await server.ended).toBe(0);
+    expect(Math.min(...acknowledged)).toBeGreaterThan(10);
+
+    const again = await startTestServer({ pool, workers: 2 });
+    const reader = await RawClient.connect(again.redisPort);
+    for (const [id, count] of acknowledged.entries()) {
+      reader.write(`GET load:${id}\r\n`);
+      await reader.line();
+      // What was stored and not yet answered may be there as well.
+      expect(Number(await reader.line()), `load:${id}`).toBeGreaterThanOrEqual(count);
+    }
+    reader.destroy();
+    await again.stop();
+    await removePool(pool);
+  },
+);

@@ -1,5 +1,7 @@
 /** Several workers: one port, one store, and what happens when one of them dies. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Counter } from '../../src/layout/counters.js';
 import { type InProcessServer, startInProcess } from '../helpers/in-process.js';
 import { RawClient } from '../helpers/raw-client.js';
@@ -39,6 +41,27 @@ test('two workers share one port and one store', async () => {
   expect(counters.total(Counter.connections)).toBe(50);
   expect(counters.ofWorker(0, Counter.connections)).toBeGreaterThan(0);
   expect(counters.ofWorker(1, Counter.connections)).toBeGreaterThan(0);
+});
+
+test('every worker serves clients of the unix socket, also one that was started again', async () => {
+  const path = join(tmpdir(), `entresol-workers-${process.pid}.sock`);
+  const { server, stop } = await startInProcess({ workers: 2, unix: path });
+  onTestFinished(stop);
+  /** How many of `count` connections each worker has. */
+  const connect = async (count: number): Promise<number[]> => {
+    const clients = await Promise.all(Array.from({ length: count }, () => RawClient.connect(path)));
+    for (const client of clients) await client.ask('PING\r\n', '+PONG\r\n');
+    const shares = [0, 1].map((worker) => server.counters.ofWorker(worker, Counter.connections));
+    for (const client of clients) client.destroy();
+    while (server.counters.total(Counter.connections) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    return shares;
+  };
+  expect(await connect(20)).toEqual([10, 10]);
+  await server.killWorker(0);
+  const [first, second] = await connect(3);
+  expect(first + second).toBe(3);
+  while ((await connect(2))[0] === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await connect(20)).toEqual([10, 10]);
 });
 
 test('CLIENT LIST shows the clients of all workers, CLIENT KILL reaches them', async () => {

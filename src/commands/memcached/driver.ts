@@ -69,6 +69,15 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     }
   }
 
+  consumedByNow(): number {
+    throw new Error('memcached commands run no scripts');
+  }
+
+  /** The protocol has no word for it. */
+  answersShutOut(): boolean {
+    return false;
+  }
+
   resumeInto(client: MemcachedClient): void {
     client.intoLength = 0;
     if (client.large === null) return;

@@ -66,7 +66,7 @@ export class PendingValues {
     const { stagedOffset } = keyspace;
     const hereBytes = Math.min(valueBytes, end - valueOffset);
     copyBytes(keyspace.staged, stagedOffset, input, valueOffset, hereBytes);
-    const slot: StageSlot = { held: 0, page: 0, unit: 0, database: 0 };
+    const slot: StageSlot = { held: 0, page: 0, unit: 0 };
     if (!keyspace.parkStaged(slot)) {
       // Too many large values at once: this one is collected in the input, as a small one is.
       keyspace.dropStaged();

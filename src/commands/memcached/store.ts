@@ -158,10 +158,11 @@ function storeNew(context: MemcachedContext, request: StoreRequest, h: number): 
 /** The cursor is on the string that the key holds. */
 function storeOver(context: MemcachedContext, request: StoreRequest, h: number): StoreResult {
   const { keyspace, counters } = context;
+  if (keyspace.isLfu) keyspace.use();
   const isSame = request.compareCas === context.version;
   switch (request.mode) {
     case StoreMode.ADD:
-      keyspace.access();
+      if (!keyspace.isLfu) keyspace.access();
       return StoreResult.NOT_STORED;
     case StoreMode.CAS:
       if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < context.version) {

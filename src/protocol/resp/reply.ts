@@ -41,10 +41,12 @@ export class Reply {
   /** Error replies written (all clients); the executor compares it to see whether a command failed. */
   errorCount = 0;
   /** The same by code (see error-codes.ts), since the driver last took them. */
-  readonly errorsByCode = new Float64Array(ERROR_CODES.length);
+  readonly errorsByCode: Float64Array;
 
-  constructor(output: Output) {
+  /** `errorsByCode`: where to count, for a second writer beside a driver's own. */
+  constructor(output: Output, errorsByCode: Float64Array = new Float64Array(ERROR_CODES.length)) {
     this.output = output;
+    this.errorsByCode = errorsByCode;
   }
 
   // ---- simple strings and errors
@@ -74,6 +76,11 @@ export class Reply {
   error(text: string): void {
     this.errorCount++;
     this.errorsByCode[errorCodeIndex(text)]++;
+    this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
+  }
+
+  /** As `error`, for one that has been counted where it came up (a command's, which a script hands on). */
+  errorCounted(text: string): void {
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 
