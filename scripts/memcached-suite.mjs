@@ -8,7 +8,18 @@
  * test/compat/memcached-suite.json, from which test/compat/memcached.md is told. Exit code 1 when anything else fails.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,8 +29,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE_MS = Number(process.env.SUITE_FILE_SECONDS ?? 900) * 1000;
 /** Stopping servers get this long before they are ended by force. */
 const STOP_MS = 1500;
-/** Some names are a megabyte of values. */
-const NAME_CHARACTERS = 100;
+/** Some lines are a megabyte of values. */
+const LINE_CHARACTERS = 100;
 
 /** The debug command that moves memcached's clock does not exist here: the tests wait for the time to pass instead. */
 const WAIT_MODULE = `package WaitForTime;
@@ -47,35 +58,31 @@ function prepare(checkout, folder) {
   writeFileSync(join(folder, 't/lib/WaitForTime.pm'), WAIT_MODULE);
 }
 
-/** Runs one file in a process group of its own, so that nothing that it has started outlives it. */
-function run(folder, file) {
+/**
+ * Runs one file in a process group of its own, so that nothing that it has started outlives it. Output goes to files: Node.js makes
+ * a pipe that it inherits non-blocking, for all who share it, and the tests would lose what they print.
+ */
+async function run(folder, file) {
+  const paths = [join(folder, 'stdout'), join(folder, 'stderr')];
+  const [stdout, stderr] = paths.map((path) => openSync(path, 'w'));
   const child = spawn('perl', [join('t', file)], {
     cwd: folder,
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout, stderr],
     env: { ...process.env, PERL5LIB: join(folder, 't/lib'), PERL5OPT: '-MWaitForTime' },
   });
-  const output = { stdout: '', stderr: '', error: undefined };
-  child.stdout.setEncoding('latin1').on('data', (text) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('latin1').on('data', (text) => {
-    output.stderr += text;
-  });
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      output.error = `still running after ${FILE_MS / 1000} s`;
-      endGroup(child.pid);
-    }, FILE_MS);
-    child.on('error', reject);
-    // Servers that the test has left running keep the pipes open.
-    child.on('exit', async () => {
-      clearTimeout(timer);
-      await sleep(STOP_MS);
-      endGroup(child.pid);
-    });
-    child.on('close', () => resolve(output));
-  });
+  let error;
+  const timer = setTimeout(() => {
+    error = `still running after ${FILE_MS / 1000} s`;
+    endGroup(child.pid);
+  }, FILE_MS);
+  await once(child, 'exit');
+  clearTimeout(timer);
+  await sleep(STOP_MS);
+  endGroup(child.pid);
+  closeSync(stdout);
+  closeSync(stderr);
+  return { stdout: readFileSync(paths[0], 'latin1'), stderr: readFileSync(paths[1], 'latin1'), error };
 }
 
 function endGroup(pid) {
@@ -91,10 +98,10 @@ async function runFile(folder, file) {
   const { stdout, stderr, error } = await run(folder, file);
   const planned = /^1\.\.(\d+)/m.exec(stdout)?.[1];
   const skipped = /^1\.\.0 # SKIP (.*)/im.exec(stdout)?.[1];
-  const results = [...stdout.matchAll(/^(not )?ok (\d+)(?: - (.*))?$/gm)];
+  const results = [...stdout.matchAll(/^(not )?ok (\d+)(?: - ([^\n]{0,100}))?/gm)];
   const failed = results
     .filter(([, not]) => not !== undefined)
-    .map(([, , number, name]) => ({ number: Number(number), name: name?.slice(0, NAME_CHARACTERS) }));
+    .map(([, , number, name]) => ({ number: Number(number), name }));
   const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return { ran: results.length, planned: Number(planned ?? -1), skipped, failed, error, stderr, lines };
 }
@@ -112,7 +119,7 @@ function judge(result, expected) {
   if (result.error !== undefined) problems.push(result.error);
   else if (result.ran !== result.planned)
     problems.push(
-      `${result.ran} of ${result.planned} tests ran; ${result.lines.at(-1)?.slice(0, NAME_CHARACTERS) ?? ''}`,
+      `${result.ran} of ${result.planned} tests ran; ${result.lines.at(-1)?.slice(0, LINE_CHARACTERS) ?? ''}`,
     );
   return problems;
 }

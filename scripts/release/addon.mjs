@@ -9,6 +9,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../prepare.mjs';
 import { problemsOf } from './elf.mjs';
+import { makeLua } from './lua.mjs';
 import { makeMusl } from './musl.mjs';
 import { makeOldGlibc } from './old-glibc.mjs';
 
@@ -49,6 +50,7 @@ export function buildAddon(target, cache, work) {
   rmSync(work, { recursive: true, force: true });
   copySources(work);
   const { cflags, ldflags, muslLibrary } = toolsFor(target, cache, work);
+  const lua = makeLua(target, cflags, cache, join(work, 'lua'));
   const prefix = `-ffile-prefix-map=${work}=.`;
   const env = {
     ...process.env,
@@ -65,7 +67,8 @@ export function buildAddon(target, cache, work) {
     ENTRESOL_LUA: target.libc === 'glibc' && target.arch === process.arch ? 'auto' : 'no',
   };
   const addon = join(work, 'native/addon');
-  run('node-gyp', ['rebuild', '-C', addon, `--arch=${target.arch}`, '--jobs', 'max', '--loglevel=error'], {
+  const options = [`--arch=${target.arch}`, `--lua_library=${lua.library}`, `--lua_include=${lua.include}`];
+  run('node-gyp', ['rebuild', '-C', addon, ...options, '--jobs', 'max', '--loglevel=error'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

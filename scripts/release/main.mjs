@@ -7,7 +7,7 @@
  *     npm run release -- --as-built                      packs dist/ as it is (so do the tests, with --targets and --out)
  *     npm run release -- --addons-only                   what `npm pack` needs first (its prepack)
  *
- * Needs Debian with gcc, and gcc-aarch64-linux-gnu for arm64; musl comes by apt-get without being installed.
+ * Needs Debian with gcc and dpkg-dev, and gcc-aarch64-linux-gnu for arm64; musl and Lua come by apt-get without being installed.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -32,7 +32,8 @@ export function makeMusl(target, cache, folder) {
       `*cc1:\n%(cc1_cpu) ${include}`,
       `*startfile:\n${library}/crti.o crtbeginS.o%s`,
       `*endfile:\ncrtendS.o%s ${library}/crtn.o`,
-      `*link_libgcc:\n-L${join(root, 'lib', musl)}`,
+      // libc.so is in the one, the empty libm and its like in the other.
+      `*link_libgcc:\n-L${join(root, 'lib', musl)} -L${library}`,
       '*lib:\n-lc',
       '*libgcc:\nlibgcc.a%s %:if-exists(libgcc_eh.a%s)',
       '',

@@ -3,7 +3,8 @@
  *
  * Knows forms only; which options there are stands in memcached-options.ts.
  */
-import { type MemcachedOption, OPTIONS, OptionError, type Plan } from './memcached-options.js';
+import { type MemcachedOption, OptionError, type Plan } from './memcached-option.js';
+import { OPTIONS } from './memcached-options.js';
 
 const PLAIN = OPTIONS.filter(({ name }) => !name.startsWith('-o '));
 const BY_LETTER = new Map(PLAIN.map((option) => [option.name.slice(1), option]));

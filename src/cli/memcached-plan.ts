@@ -5,7 +5,7 @@
  */
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { OptionError, type Plan } from './memcached-options.js';
+import { OptionError, type Plan } from './memcached-option.js';
 
 const MIB = 1024 ** 2;
 const DEFAULT_PORT = '11211';

@@ -13,7 +13,7 @@ import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { freePort } from './free-port.js';
 import { parseMemcachedArguments } from './memcached-arguments.js';
 import { memcachedHelp } from './memcached-help.js';
-import { OptionError, type Plan } from './memcached-options.js';
+import { OptionError, type Plan } from './memcached-option.js';
 import { type ServerPlan, serverPlan } from './memcached-plan.js';
 import { announce, runServer } from './serve.js';
 

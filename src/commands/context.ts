@@ -11,6 +11,7 @@ import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Notify } from '../store/change-feed.js';
+import { type Collection, Opened, type Shape } from '../store/collections/collection.js';
 import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './client.js';
 import { ReplyMode } from './client.js';
@@ -194,6 +195,18 @@ export class Context {
     if (this.keyspace.type === ItemType.STRING) return true;
     this.reply.error(WRONG_TYPE);
     return false;
+  }
+
+  /**
+   * Opens the collection of the key in argument `i`, whose hash is `h`, as number `index` of those that the command has open at once.
+   * Null after a WRONGTYPE reply; `exists` tells whether there is one.
+   */
+  open(index: number, shape: Shape, h: number, i: number): Collection | null {
+    const collection = this.keyspace.collections[index];
+    const opened = collection.open(shape, h, this.client.db, this.input, this.argOffset(i), this.argLength(i));
+    if (opened !== Opened.WRONG_TYPE) return collection;
+    this.reply.error(WRONG_TYPE);
+    return null;
   }
 
   /** Stages a value of `length` bytes for key argument `i`; false = no memory (nothing is replied). */

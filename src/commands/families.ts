@@ -14,6 +14,10 @@ import { connection } from './connection.js';
 import { debugCommands } from './debug.js';
 import { expiries } from './expire.js';
 import { generics } from './generic.js';
+import { hashes } from './hash.js';
+import { hashExpiries } from './hash-expire.js';
+import { hashIteration } from './hash-iteration.js';
+import { hashNumbers } from './hash-numbers.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
@@ -66,6 +70,10 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bitOperations,
   bitFields,
   waits,
+  hashes,
+  hashNumbers,
+  hashIteration,
+  hashExpiries,
 ];
 
 export function createCommandTable(): CommandTable {

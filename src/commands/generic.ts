@@ -4,6 +4,7 @@
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import { Notify } from '../store/change-feed.js';
+import { copyCollection, moveCollection } from '../store/collections/rekey.js';
 import { integerArg, keyArg, optional, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { DB_OUT_OF_RANGE, NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, SYNTAX } from './errors.js';
@@ -97,6 +98,11 @@ function isSameKey(context: Context, i: number, k: number): boolean {
  */
 function copyFound(context: Context, hash: number, db: number, to: number): boolean {
   const { keyspace, input } = context;
+  if (keyspace.type !== ItemType.STRING) {
+    if (copyCollection(keyspace, hash, db, input, context.argOffset(to), context.argLength(to))) return true;
+    context.reply.error(NO_MEMORY);
+    return false;
+  }
   const { value, valueOffset, valueLength, type: itemType, encoding, clientFlags, expiryMs } = keyspace;
   if (!keyspace.stage(hash, db, input, context.argOffset(to), context.argLength(to), valueLength)) {
     context.reply.error(NO_MEMORY);
@@ -104,6 +110,23 @@ function copyFound(context: Context, hash: number, db: number, to: number): bool
   }
   copyBytes(keyspace.staged, keyspace.stagedOffset, value, valueOffset, valueLength);
   if (keyspace.commit(itemType, encoding, clientFlags, expiryMs)) return true;
+  context.reply.error(NO_MEMORY);
+  return false;
+}
+
+/**
+ * Gives the found item, of key argument 1, the key of argument `to` in database `db`. False = no memory; an error has been replied.
+ */
+function moveFound(context: Context, hash: number, db: number, to: number): boolean {
+  const { keyspace, input } = context;
+  if (keyspace.type === ItemType.STRING) {
+    const { accessWord } = keyspace;
+    if (!copyFound(context, hash, db, to)) return false;
+    keyspace.accessWord = accessWord;
+    if (context.find(context.keyHashes[0], 1)) keyspace.remove();
+    return true;
+  }
+  if (moveCollection(keyspace, hash, db, input, context.argOffset(to), context.argLength(to))) return true;
   context.reply.error(NO_MEMORY);
   return false;
 }
@@ -117,7 +140,7 @@ function renameNx(context: Context): void {
 }
 
 function renameKey(context: Context, ifAbsent: boolean): void {
-  const { keyspace, reply, keyHashes } = context;
+  const { reply, keyHashes } = context;
   if (!context.find(keyHashes[0], 1)) return reply.error(NO_SUCH_KEY);
   context.touch();
   if (ifAbsent && context.find(keyHashes[1], 2)) {
@@ -126,10 +149,7 @@ function renameKey(context: Context, ifAbsent: boolean): void {
   }
   // Once more: the look at the target has moved the cursor.
   if (!isSameKey(context, 1, 2) && context.find(keyHashes[0], 1)) {
-    const { accessWord } = keyspace;
-    if (!copyFound(context, keyHashes[1], context.db, 2)) return;
-    keyspace.accessWord = accessWord;
-    if (context.find(keyHashes[0], 1)) keyspace.remove();
+    if (!moveFound(context, keyHashes[1], context.db, 2)) return;
     context.notify(Notify.GENERIC, 'rename_from', 1);
     context.notify(Notify.GENERIC, 'rename_to', 2);
   }
@@ -174,10 +194,7 @@ function move(context: Context): void {
     return reply.integer(0);
   }
   context.find(context.keyHashes[0], 1);
-  const { accessWord } = keyspace;
-  if (!copyFound(context, hash, db, 1)) return;
-  keyspace.accessWord = accessWord;
-  if (context.find(context.keyHashes[0], 1)) keyspace.remove();
+  if (!moveFound(context, hash, db, 1)) return;
   context.notify(Notify.GENERIC, 'move_from', 1);
   context.notifyIn(db, Notify.GENERIC, 'move_to', 1);
   reply.integer(1);

@@ -1,8 +1,9 @@
 /**
- * OBJECT: how a value is kept and when it was used. The words are Redis's, so that tools which look at them go on working;
- * for strings there is one way of keeping them here.
+ * OBJECT: how a value is kept and when it was used. The words are Redis's, so that tools which look at them go on working: there is
+ * one way of keeping strings here, and two of keeping collections (packed in one item, a tree), which change over at the same limits.
  */
 import { Encoding, ItemType } from '../layout/item.js';
+import { isPacked, marksOf, SetMark } from '../store/collections/forms.js';
 import { keyArg } from './arguments.js';
 import type { Context } from './context.js';
 import { helpCommand } from './help.js';
@@ -37,12 +38,32 @@ function encoding(context: Context): void {
 /** The encoding that Redis would show for the found item. */
 export function encodingName(context: Context): string {
   const { keyspace } = context;
-  if (keyspace.type !== ItemType.STRING) throw new Error(`an item of unknown type ${keyspace.type}`);
+  if (keyspace.type !== ItemType.STRING) return collectionEncoding(context);
   if ((keyspace.encoding & Encoding.RAW) !== 0) return 'raw';
   const length = keyspace.valueLength;
   const maybeInteger = length <= INTEGER_MAX_BYTES && (keyspace.encoding & Encoding.TEXT) === 0;
   if (maybeInteger && !Number.isNaN(parseInteger(keyspace.value, keyspace.valueOffset, length))) return 'int';
   return length <= EMBEDDED_MAX_BYTES ? 'embstr' : 'raw';
+}
+
+function collectionEncoding(context: Context): string {
+  const { keyspace } = context;
+  const packed = isPacked(keyspace);
+  switch (keyspace.type) {
+    case ItemType.HASH:
+      return packed ? 'listpack' : 'hashtable';
+    case ItemType.SET:
+      if ((marksOf(keyspace) & SetMark.INTEGERS) !== 0) return 'intset';
+      return packed ? 'listpack' : 'hashtable';
+    case ItemType.ZSET:
+      return packed ? 'listpack' : 'skiplist';
+    case ItemType.LIST:
+      return packed ? 'listpack' : 'quicklist';
+    case ItemType.STREAM:
+      return 'stream';
+    default:
+      throw new Error(`an item of unknown type ${keyspace.type}`);
+  }
 }
 
 function refCount(context: Context): void {

@@ -194,7 +194,9 @@ function stageSetEx(context: Context): boolean {
 
 function setEx(context: Context): void {
   if (context.largeStaged && !parseSetEx(context)) return;
-  if (!context.storeArgument(3, context.findKey(), setExpiryMs)) return;
+  const isOver = context.findKey();
+  if (isOver && context.keyspace.isLfu) context.touch();
+  if (!context.storeArgument(3, isOver, setExpiryMs)) return;
   context.notify(Notify.STRING, 'set', 1);
   context.notify(Notify.GENERIC, 'expire', 1);
   context.reply.ok();

@@ -93,6 +93,8 @@ export interface Settings extends MemcachedSettings {
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
+  hashMaxListpackEntries: number;
+  hashMaxListpackValue: number;
   loglevel: LogLevel;
 }
 
@@ -324,6 +326,20 @@ export const schema: Schema = {
     1,
     'Minutes after which the counter of the *-lfu policies falls by one; 0 = never.',
     { live: true, redis: ['lfu-decay-time'] },
+  ),
+  hashMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    512,
+    'A hash of more fields becomes a tree.',
+    { live: true, redis: ['hash-max-listpack-entries', 'hash-max-ziplist-entries'] },
+  ),
+  hashMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A hash with a longer field or value becomes a tree.',
+    { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
   ),
   loglevel: declare(
     'Observation and tuning',

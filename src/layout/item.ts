@@ -46,6 +46,9 @@ export const enum ItemType {
   ZSET = 4,
   HASH = 5,
   STREAM = 6,
+  /** Not items: a node of a collection's tree, an element too large for its leaf (layout/node). */
+  NODE = 7,
+  BLOB = 8,
 }
 
 /** Encoding bits of an item's shape word. */

@@ -10,7 +10,7 @@
 export const enum Super {
   MAGIC = 0x5254_4e45, // 'ENTR'
   /** Version of all layouts in src/layout; a pool of another version is refused. */
-  VERSION = 1,
+  VERSION = 2,
   BYTE_ORDER = 0x01020304,
 
   MAGIC_WORD = 0,
@@ -98,6 +98,11 @@ export const enum Super {
   DRAIN_WORD = 176,
   /** Goes up whenever a dead participant's changes are rolled back. */
   RESTORED_WORD = 177,
+  /** Trees of deleted collections, linked through their root items: see store/collections/graveyard. */
+  GRAVE_LOCK_WORD = 192,
+  GRAVE_PAGE_WORD = 193,
+  GRAVE_UNIT_WORD = 194,
+  GRAVE_COUNT_WORD = 195,
 
   /** Lock of the interest table (layout/interest) and of the pattern page (layout/patterns). */
   INTEREST_LOCK_WORD = 208,
@@ -151,8 +156,10 @@ export const enum Shard {
   FREE_OVERFLOW_WORD = 5,
   OVERFLOW_COUNT_WORD = 6,
   EXPIRING_WORD = 7,
+  /** 1 = hashes of the shard may have fields with an expiry, 2 = the same, and a walk of the sweep has begun since it was 1. */
+  FIELD_EXPIRY_WORD = 8,
   /** Who wants to hear of changes in this shard: never too low. Writers look at the interest table when it is not 0. */
-  INTERESTS_WORD = 8,
+  INTERESTS_WORD = 9,
   WORDS = 16,
 }
 
@@ -292,6 +299,10 @@ export const enum ParticipantPage {
   UNDO_COUNT_WORD = 3,
   /** What a native copy is about to put into UNDO_COUNT_WORD: see Journal.saveAndCopy. */
   UNDO_NEXT_WORD = 4,
+  /** Chunks in flight whose command has settled; negative once a repair has sorted out the others. See store/repair. */
+  HELD_SETTLED_WORD = 5,
+  /** Never changed: a word to open the journal with. */
+  UNSETTLED_WORD = 6,
   /** Statistics, 64 doubles. */
   STATS_WORD = 32,
   STATS_COUNT = 64,

@@ -16,12 +16,13 @@ export const MOVING_SLOT = 2;
 const FIRST_PARKED = 3;
 /** Values that may be arriving at once in one participant. */
 export const PARKED_SLOTS = 1021;
-const FIRST_DEFERRED = FIRST_PARKED + PARKED_SLOTS;
+export const FIRST_DEFERRED = FIRST_PARKED + PARKED_SLOTS;
 export const DEFERRED_SLOTS = P.HELD_SLOTS - FIRST_DEFERRED;
 
 export class Held {
   readonly #words: Int32Array;
   readonly #base: number;
+  readonly #settledWord: number;
   readonly #freeParked: Int32Array;
   #freeParkedCount = PARKED_SLOTS;
   /** Deferred frees now. */
@@ -30,6 +31,7 @@ export class Held {
   constructor(memory: Memory) {
     this.#words = memory.own;
     this.#base = memory.ownBase + P.HELD_WORD;
+    this.#settledWord = memory.ownBase + P.HELD_SETTLED_WORD;
     this.#freeParked = new Int32Array(PARKED_SLOTS);
     for (let i = 0; i < PARKED_SLOTS; i++) this.#freeParked[i] = FIRST_PARKED + i;
   }
@@ -70,6 +72,22 @@ export class Held {
   /** True when fewer than four more can be noted. */
   get isNearlyFull(): boolean {
     return this.count > DEFERRED_SLOTS - 4;
+  }
+
+  /** What is noted now belongs to changes that stand. */
+  noteSettled(): void {
+    this.#words[this.#settledWord] = this.count;
+  }
+
+  /** Everything noted has been dealt with. */
+  reset(): void {
+    this.count = 0;
+    this.#words[this.#settledWord] = 0;
+  }
+
+  /** True when so many more can be noted. */
+  hasRoom(chunkCount: number): boolean {
+    return this.count <= DEFERRED_SLOTS - chunkCount;
   }
 
   /** Notes an item to be freed (or, with a flag in `unit`, only to be remembered) until the command settles. */

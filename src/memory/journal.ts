@@ -28,6 +28,9 @@ export class Journal {
   #undo = 0;
   #alloc = 0;
 
+  /** Makes room in a full journal: what was changed so far stands. The store adds what belongs to it. */
+  settle: () => void = () => this.commit();
+
   /** `words` and `base` are the participant's page, its own or (for repair) a dead one's. */
   constructor(memory: Memory, words: Int32Array, base: number) {
     this.#memory = memory;
@@ -49,7 +52,7 @@ export class Journal {
   /** Saves one word of an arena before it is changed. */
   save(arena: number, source: Int32Array, word: number): void {
     // A command larger than the journal is rolled back only in its last part.
-    if (this.#undo + 4 > P.UNDO_WORDS) this.commit();
+    if (this.#undo + 4 > P.UNDO_WORDS) this.settle();
     const words = this.#words;
     const at = this.#undoBase + this.#undo;
     words[at] = source[word];
@@ -61,7 +64,7 @@ export class Journal {
   }
 
   saveRange(arena: number, source: Int32Array, word: number, wordCount: number): void {
-    if (!this.hasRoom(wordCount)) this.commit();
+    if (!this.hasRoom(wordCount)) this.settle();
     const words = this.#words;
     const at = this.#undoBase + this.#undo;
     if (wordCount > 64) words.set(source.subarray(word, word + wordCount), at);
@@ -93,7 +96,7 @@ export class Journal {
       copyBytes(target, toOffset, from, fromOffset, length);
       return;
     }
-    if (!this.hasRoom(wordCount)) this.commit();
+    if (!this.hasRoom(wordCount)) this.settle();
     const words = this.#words;
     const at = this.#undoBase + this.#undo;
     words[at + wordCount] = arena;

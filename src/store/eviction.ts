@@ -14,6 +14,8 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
 import { Notify } from './change-feed.js';
+import { Graveyard } from './collections/graveyard.js';
+import { Ownership } from './collections/ownership.js';
 import { Demotion } from './demotion.js';
 import type { Index } from './index.js';
 import type { Keyspace } from './keyspace.js';
@@ -30,6 +32,8 @@ const MAX_LOOKED_AT = 65536;
 const MAX_LOOKED_AT_WITHOUT_EVICTION = 512;
 /** Requests for a class without pages until it is given one. */
 const PAGE_DEMAND = 1024;
+/** Nodes of deleted trees given back at once. */
+const GRAVES_A_STEP = 64;
 /** Evictions of a class between two looks at whether another class should give it a page. */
 const BALANCE_INTERVAL = 512;
 /** Random policies: page numbers drawn until one is of the class; volatile-ttl: items compared for one victim. */
@@ -59,6 +63,7 @@ export class Eviction {
   onEvict: ((page: number, unit: number) => void) | null = null;
 
   readonly reclaim: Reclaim;
+  readonly ownership: Ownership;
   readonly moves: PageMoves;
   readonly demotion: Demotion;
   readonly #keyspace: Keyspace;
@@ -77,6 +82,7 @@ export class Eviction {
     this.#memory = keyspace.memory;
     this.#ctl = keyspace.memory.ctl;
     this.#index = keyspace.index;
+    this.ownership = new Ownership(keyspace);
     this.reclaim = new Reclaim(keyspace, this);
     this.moves = new PageMoves(keyspace, this);
     this.demotion = new Demotion(keyspace);
@@ -106,6 +112,7 @@ export class Eviction {
     keyspace.settle();
     keyspace.freeUnlinked();
     this.reclaim.keepUp();
+    if (this.#emptyGraves(slabClass)) return true;
     // Without a free page victims could not be demoted: colder items of the log go first.
     if (this.#memory.capacityPages > 0 && keyspace.pool.capacityFree === 0) this.reclaim.freePage();
     const word = keyspace.slabs.classWord(slabClass);
@@ -115,6 +122,16 @@ export class Eviction {
       this.moves.balance(slabClass);
     }
     return this.#sweepClass(slabClass) || this.moves.makePage(slabClass);
+  }
+
+  /** Gives back nodes of deleted trees, which come before anything that is still there; true when the class has got a chunk by it. */
+  #emptyGraves(slabClass: number): boolean {
+    const { graveyard, slabs, pool } = this.#keyspace;
+    while (graveyard.step(GRAVES_A_STEP) > 0) {
+      if (this.#ctl[slabs.classWord(slabClass) + SlabClass.PARTIAL_WORD] !== NO_PAGE || pool.hasRoomForData)
+        return true;
+    }
+    return false;
   }
 
   // ---- victims of a class
@@ -279,7 +296,7 @@ export class Eviction {
   #expiryOf(page: number, unit: number): number {
     const hash = this.#lockItem(page, unit);
     if (hash === NOT_LOCKED) return 0;
-    const expiryMs = this.#index.findLocation(hash, page, unit) ? this.#index.expiryMs : 0;
+    const expiryMs = this.#find(hash, page, unit) ? this.#index.expiryMs : 0;
     this.#unlockItem(hash);
     return expiryMs;
   }
@@ -294,7 +311,7 @@ export class Eviction {
     const header = locationOffset(page, unit) >>> 2;
     const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
     if (i32[header + Item.VALUE_LENGTH_WORD] === Item.FREE_CHUNK) return NOT_LOCKED;
-    const hash = i32[header + Item.HASH_WORD];
+    const hash = this.ownership.hashOf(page, unit, i32, header);
     const lockWord = this.#index.shardWord(hash);
     this.#lockedHere = !memory.holds(lockWord);
     if (this.#lockedHere && !this.#keyspace.gate.tryLockShard(lockWord)) return NOT_LOCKED;
@@ -309,7 +326,7 @@ export class Eviction {
   idleOf(page: number, unit: number): number {
     const hash = this.#lockItem(page, unit);
     if (hash === NOT_LOCKED) return -1;
-    const found = this.#index.findLocation(hash, page, unit);
+    const found = this.#find(hash, page, unit);
     const idle = found ? this.#keyspace.entryIdleS : -1;
     this.#unlockItem(hash);
     return idle;
@@ -323,7 +340,7 @@ export class Eviction {
     const hash = this.#lockItem(page, unit);
     if (hash === NOT_LOCKED) return Verdict.SKIPPED;
     const lockedHere = this.#lockedHere;
-    const verdict = this.#index.findLocation(hash, page, unit) ? this.#judge(hash, page, unit, force) : Verdict.SKIPPED;
+    const verdict = this.#find(hash, page, unit) ? this.#judge(hash, page, unit, force) : Verdict.SKIPPED;
     this.#keyspace.settle();
     if (lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
     this.#keyspace.freeUnlinked();
@@ -358,17 +375,25 @@ export class Eviction {
     return verdict;
   }
 
-  /** The index stands on the item's entry and its shard is locked. */
+  /** Positions the index on the entry of a chunk's item; of a collection's node, on that of the root item. */
+  #find(hash: number, page: number, unit: number): boolean {
+    return this.#index.findLocation(hash, page, unit) || this.ownership.findRoot(hash, page, unit);
+  }
+
+  /** The index stands on the item's entry, or the root item's of a node, and its shard is locked. */
   #judge(hash: number, page: number, unit: number, force: boolean): Verdict {
     const keyspace = this.#keyspace;
     const index = this.#index;
-    if (keyspace.isProtected(page, unit) || keyspace.pins.isPinned(page, unit)) return Verdict.SKIPPED;
+    const isTree = Graveyard.isRoot(this.#memory, index.page, index.unit);
+    if (keyspace.isProtected(index.page, index.unit) || keyspace.pins.isPinned(page, unit)) return Verdict.SKIPPED;
+    // The running command may have it open.
+    if (isTree && (!this.#lockedHere || keyspace.gate.isExclusive)) return Verdict.SKIPPED;
     if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
       keyspace.removeEntry(Notify.EXPIRED);
       keyspace.statistics[Stat.EXPIRED]++;
       return Verdict.FREED;
     }
-    if (this.isFlushed(page, unit)) {
+    if (this.isFlushed(index.page, index.unit)) {
       keyspace.removeEntry(Notify.NONE);
       return Verdict.FREED;
     }
@@ -377,11 +402,12 @@ export class Eviction {
       index.setFrequency(0);
       return Verdict.SPARED;
     }
-    if (force && this.#relocate(hash, page, unit)) return Verdict.FREED;
+    if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit)))
+      return Verdict.FREED;
     this.#victimAgeS = keyspace.entryIdleS;
-    if (this.demotion.note(page, unit)) return Verdict.COPY;
+    if (!isTree && this.demotion.note(page, unit)) return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
-    this.evict(page, unit);
+    this.evict(index.page, index.unit);
     return Verdict.FREED;
   }
 
@@ -436,6 +462,14 @@ export class Eviction {
     const header = locationOffset(page, unit) >>> 2;
     const { i32 } = this.#memory.arenas[page >>> Page.ARENA_SHIFT];
     return itemBytes(i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, i32[header + Item.VALUE_LENGTH_WORD]);
+  }
+
+  /** Moves a node, or the root item of a tree, whose entry the index stands on, to another chunk; false when there is none. */
+  #relocateOfTree(hash: number, page: number, unit: number): boolean {
+    if (this.#index.page !== page || this.#index.unit !== unit) return this.ownership.relocate(page, unit);
+    if (!this.#relocate(hash, page, unit)) return false;
+    this.ownership.markMoved(page, unit);
+    return true;
   }
 
   /** Moves the entry's item to a free chunk of its class or a larger one in another page; false when there is none. */

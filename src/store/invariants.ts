@@ -23,6 +23,7 @@ import {
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { checkCollection, checkGraveyard } from './collections/check.js';
 import { hashKey } from './hash.js';
 import { checkInterests } from './interest-invariants.js';
 import type { Keyspace } from './keyspace.js';
@@ -35,8 +36,19 @@ const enum Place {
   MAGAZINE = 3,
   HELD = 4,
   PINNED = 5,
+  NODE = 6,
+  GRAVEYARD = 7,
 }
-const PLACE_NAMES = ['nowhere', 'in the index', 'in a free list', 'in a magazine', 'held', 'pinned'];
+const PLACE_NAMES = [
+  'nowhere',
+  'in the index',
+  'in a free list',
+  'in a magazine',
+  'held',
+  'pinned',
+  'in a tree',
+  'in the graveyard',
+];
 
 class Violation extends Error {
   override readonly name = 'InvariantViolation';
@@ -57,6 +69,7 @@ export function checkInvariants(keyspace: Keyspace): number {
     places.set(location, place);
   };
   const items = checkIndex(keyspace, note);
+  checkGraveyard(keyspace, (page, unit) => note(page, unit, Place.GRAVEYARD));
   noteParticipants(memory, note);
   notePins(memory, note);
   checkClasses(memory, note, places);
@@ -103,6 +116,7 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
       check(hash >>> 16 === word >>> 16, () => `${where(page, unit)}: tag differs from the item's hash`);
       check((hash & (memory.shardCount - 1)) === shard, () => `${where(page, unit)}: item of another shard`);
       note(page, unit, Place.INDEX);
+      checkCollection(keyspace, page, unit, (p, u) => note(p, u, Place.NODE));
       items++;
       perDatabase[database]++;
       if (((words[base + Bucket.BITS_WORD] >>> slot) & 1) === 1) {

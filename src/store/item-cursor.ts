@@ -7,7 +7,7 @@
  */
 import { Bucket } from '../layout/bucket.js';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
-import { Item, itemBytes } from '../layout/item.js';
+import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, ParticipantPage as P, PageInfo, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
@@ -20,17 +20,18 @@ import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
 import { ChangeFeed, Notify } from './change-feed.js';
+import { nodeBytes } from './collections/forms.js';
+import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
 import { Index } from './index.js';
 import { idleSeconds } from './index-cursor.js';
 import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
 import { Policy } from './policy.js';
+import { ProtectedFinds } from './protected-finds.js';
 import { Stat } from './statistics.js';
 
 /** Longer values are sent from the region, under a pin, instead of being copied out. */
 export const INLINE_VALUE_BYTES = 16384;
-/** Found items that staging never evicts. */
-const PROTECTED_FINDS = 4;
 /** In held slots, marks a chunk that was linked (not unlinked) by the running command. */
 export const LINKED = 0x10000;
 
@@ -72,6 +73,7 @@ export class ItemCursor {
   readonly index: Index;
   readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
+  readonly graveyard: Graveyard;
 
   protected readonly held: Held;
   protected readonly ctl: Int32Array;
@@ -98,10 +100,7 @@ export class ItemCursor {
   protected linkedInSlot = false;
   protected linkedCount = 0;
 
-  readonly #protectedPages = new Int32Array(PROTECTED_FINDS);
-  readonly #protectedUnits = new Int32Array(PROTECTED_FINDS);
-  /** Finds of the running command: what of the two arrays counts. */
-  #protectedCount = 0;
+  readonly #finds = new ProtectedFinds();
 
   constructor(parts: KeyspaceParts) {
     const { memory } = parts;
@@ -112,6 +111,7 @@ export class ItemCursor {
     this.slabs = parts.slabs;
     this.log = parts.log;
     this.pins = parts.pins;
+    this.graveyard = new Graveyard(memory, parts.journal, parts.slabs, parts.pool, parts.pins);
     this.ctl = memory.ctl;
     this.arenas = memory.arenas;
     this.databaseTable = memory.databaseTable;
@@ -123,10 +123,9 @@ export class ItemCursor {
     this.index = new Index(memory, parts.journal, parts.pool);
     this.feed = new ChangeFeed(memory, parts.journal, parts.pool);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
+    parts.journal.settle = () => this.settle();
     this.refreshClock();
   }
-
-  // ---- clock and hash
 
   refreshClock(): void {
     this.setClock(addon.realtimeMs());
@@ -217,9 +216,7 @@ export class ItemCursor {
     this.encoding = (shape >>> Item.ENCODING_SHIFT) & Item.ENCODING_MASK;
     this.valueLength = item.i32[(itemOffset >>> 2) + Item.VALUE_LENGTH_WORD];
     this.valueOffset = itemOffset + Item.HEADER_BYTES + keyLength;
-    const next = this.#protectedCount++ & (PROTECTED_FINDS - 1);
-    this.#protectedPages[next] = page;
-    this.#protectedUnits[next] = unit;
+    this.#finds.add(page, unit);
   }
 
   /** Positions the cursor on the entry that the index stands on (scans, eviction). False when the slot is empty. */
@@ -235,7 +232,13 @@ export class ItemCursor {
     return true;
   }
 
-  /** Moves the index back to the cursor's entry. */
+  /** Positions the cursor on the item at a location that the index points to. Its lock is held. */
+  standOn(hash: number, page: number, unit: number): void {
+    if (!this.index.findLocation(hash, page, unit)) throw new Error(`no item at page ${page} unit ${unit}`);
+    this.openEntry();
+  }
+
+  /** To the cursor's entry. */
   protected restore(): void {
     const { index } = this;
     index.words = this.#cursorWords;
@@ -246,17 +249,13 @@ export class ItemCursor {
 
   /** The command is over: nothing of what it found needs to stay. */
   forgetFinds(): void {
-    this.#protectedCount = 0;
+    this.#finds.clear();
     this.foundOffset = -1;
   }
 
   /** True for the items of the running command's last finds. */
   isProtected(page: number, unit: number): boolean {
-    const count = Math.min(this.#protectedCount, PROTECTED_FINDS);
-    for (let i = 0; i < count; i++) {
-      if (this.#protectedPages[i] === page && this.#protectedUnits[i] === unit) return true;
-    }
-    return false;
+    return this.#finds.has(page, unit);
   }
 
   // ---- fields of the found item that few commands read
@@ -314,7 +313,6 @@ export class ItemCursor {
   get keyBytes(): Bytes {
     return this.value;
   }
-
   get keyOffset(): number {
     return this.itemOffset + Item.HEADER_BYTES;
   }
@@ -324,9 +322,10 @@ export class ItemCursor {
     return this.value.i32[(this.itemOffset >>> 2) + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
   }
 
-  /** Bytes that the item takes: its chunk or pages and its index entry. */
+  /** Bytes that the item takes: its chunk or pages, its nodes, its index entry. */
   get memoryUsage(): number {
-    return this.capacityBytes() + Math.ceil(Bucket.BYTES / Bucket.SLOTS);
+    const nodes = this.type === ItemType.STRING ? 0 : nodeBytes(this);
+    return nodes + this.capacityBytes() + Math.ceil(Bucket.BYTES / Bucket.SLOTS);
   }
 
   /** Counts a read of the found item: hit statistics, frequency, access clock. */
@@ -357,11 +356,10 @@ export class ItemCursor {
     this.statistics[Stat.MISSES]++;
   }
 
-  // ---- linking and unlinking
-
   /** The changes of the running command stand: from here a crash does not undo them. Locks are still held. */
   settle(): void {
     this.journal.commit();
+    if (this.held.count !== 0) this.held.noteSettled();
     this.foundOffset = -1;
     // What was linked is other people's from the unlock on: forget it before.
     if (this.linkedInSlot) {
@@ -388,7 +386,7 @@ export class ItemCursor {
       const page = held.page(slot);
       if (page !== NO_PAGE) this.freeItem(page, held.unit(slot), slot);
     }
-    held.count = 0;
+    held.reset();
   }
 
   /** The held stack has room for what one step adds; a command that unlinks thousands settles in between. */
@@ -467,8 +465,6 @@ export class ItemCursor {
     return unitsOf(itemBytes(this.keyLength, this.valueLength)) << Page.UNIT_SHIFT;
   }
 
-  // ---- pins and freeing
-
   /** Keeps the found item's bytes in place until unpin; 0 = the table is full or the value short: copy out instead. */
   pin(): number {
     return this.valueLength > INLINE_VALUE_BYTES ? this.pins.pin(this.page, this.unit) : 0;
@@ -479,8 +475,12 @@ export class ItemCursor {
     if (page !== NO_PAGE) this.freeChunk(page, this.pins.freedUnit, UNPINNED_SLOT);
   }
 
-  /** Frees an unlinked item and clears its held slot; a pinned one is freed by its last unpin. */
+  /** Frees an unlinked item and clears its held slot; a pinned one is freed by its last unpin, a tree bit by bit. */
   freeItem(page: number, unit: number, heldSlot: number): void {
+    if (Graveyard.isRoot(this.memory, page, unit)) {
+      this.graveyard.bury(page, unit, this.memory.ownArena, this.held.word(heldSlot));
+      return;
+    }
     const header = locationOffset(page, unit) >>> 2;
     const valueLength = this.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.VALUE_LENGTH_WORD];
     if (valueLength > INLINE_VALUE_BYTES && this.pins.doom(page, unit, this.memory.ownArena, this.held.word(heldSlot)))

@@ -12,12 +12,13 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
 import { Page, unitsOf } from '../layout/location.js';
-import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
+import { PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
 import { Notify } from './change-feed.js';
+import { Collection } from './collections/collection.js';
 import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
@@ -43,6 +44,11 @@ export class Keyspace extends Staging {
   readonly sweep: Sweep;
   readonly databases: Databases;
 
+  /** Collections that a command may have open at once; see store/collections/collection. */
+  readonly collections: readonly Collection[];
+  /** Calls of `open` since the locks were last released. */
+  openCollections = 0;
+
   readonly #lookAhead: LookAhead;
   #lastLookForDeadMs = 0;
 
@@ -55,6 +61,22 @@ export class Keyspace extends Staging {
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
+    this.collections = Array.from({ length: OPEN_COLLECTIONS }, () => new Collection(this));
+  }
+
+  /** Of the running command: also what it has open as collections. */
+  override isProtected(page: number, unit: number): boolean {
+    if (this.openCollections > 0) {
+      for (const collection of this.collections) if (collection.isAt(page, unit)) return true;
+    }
+    return super.isProtected(page, unit);
+  }
+
+  override forgetFinds(): void {
+    super.forgetFinds();
+    if (this.openCollections === 0) return;
+    this.openCollections = 0;
+    for (const collection of this.collections) collection.close();
   }
 
   get interests(): Interests {
@@ -248,24 +270,9 @@ export class Keyspace extends Staging {
     const { value, valueOffset, valueLength, keyLength, type, clientFlags, expiryMs } = this;
     const hash = this.cursorHash;
     const database = this.itemDatabase;
-    if (!this.#stagePhysical(hash, database, value, this.keyOffset, keyLength, valueLength)) return false;
+    if (!this.stageIn(hash, database, value, this.keyOffset, keyLength, valueLength)) return false;
     copyBytes(this.staged, this.stagedOffset, value, valueOffset, valueLength);
     return this.commit(type, encoding, clientFlags, expiryMs);
-  }
-
-  #stagePhysical(
-    hash: number,
-    database: number,
-    bytes: Bytes,
-    offset: number,
-    length: number,
-    valueLength: number,
-  ): boolean {
-    for (let db = 0; db < Database.LOGICAL; db++) {
-      if (this.ctl[this.databaseTable + db] === database)
-        return this.stage(hash, db, bytes, offset, length, valueLength);
-    }
-    return false;
   }
 
   #isEditable(): boolean {
@@ -276,11 +283,12 @@ export class Keyspace extends Staging {
   }
 
   #bumpVersion(): void {
-    const header = this.itemOffset >>> 2;
-    const arena = this.page >>> Page.ARENA_SHIFT;
-    this.journal.save(arena, this.value.i32, header + Item.VERSION_LOW_WORD);
-    this.journal.save(arena, this.value.i32, header + Item.VERSION_HIGH_WORD);
-    this.nextVersion(this.index.shardWord(this.cursorHash), this.value, header);
+    this.renewVersion(this.cursorHash, this.page >>> Page.ARENA_SHIFT, this.value, this.itemOffset >>> 2);
+  }
+
+  /** A hash of this key hash has a field with an expiry: the sweep looks for such. */
+  noteFieldExpiry(hash: number): void {
+    this.ctl[this.index.shardWord(hash) + Shard.FIELD_EXPIRY_WORD] = 1;
   }
 
   setExpiry(expiryMs: number): void {
@@ -397,6 +405,7 @@ export class Keyspace extends Staging {
     let removed = 0;
     let steps = 0;
     do {
+      removed += this.graveyard.step(GRAVES_A_STEP);
       const reclaiming = this.eviction.reclaim.keepUp();
       removed += this.sweep.step();
       steps++;
@@ -456,11 +465,14 @@ function everyShard(): boolean {
 
 /** Longer values are filled outside the lock. */
 const OVERWRITE_MAX_BYTES = 1024;
+const OPEN_COLLECTIONS = 4;
 /** Splits that one command pays for in one shard: several keys may have gone into it. */
 const SPLITS_AT_ONCE = 4;
 /** How often the background looks for participants that died without holding anything anybody waits for. */
 const LOOK_FOR_DEAD_MS = 1000;
 /** Sweep steps of a turn in which nothing was found: 64 buckets each. */
 const BACKGROUND_STEPS = 4;
+/** Nodes of deleted trees that a step of the background gives back. */
+const GRAVES_A_STEP = 64;
 /** Below this many buckets the index sits in the CPU's caches. */
 const PREFETCH_MIN_BUCKETS = 16384;

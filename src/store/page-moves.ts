@@ -35,6 +35,8 @@ const PASSES = 3;
 /** Sweep steps (64 buckets each) of a search for dead items, and the number of removals that ends it. */
 const DEAD_STEPS = 64;
 const DEAD_ENOUGH = 4096;
+/** Nodes of deleted trees given back before anything else goes for a run. */
+const GRAVES_A_STEP = 256;
 /** Large items looked at before giving up. */
 const LARGE_TRIES = 2048;
 
@@ -261,6 +263,7 @@ export class PageMoves {
     if (pageCount > memory.dramPages + memory.capacityPages) return false;
     keyspace.settle();
     keyspace.freeUnlinked();
+    if (keyspace.graveyard.step(GRAVES_A_STEP) > 0) return true;
     const rounds = this.#eviction.policy === Policy.NO_EVICTION ? 1 : 2;
     return this.evictLarge(rounds) || this.#clearWindow(pageCount) || this.#eviction.reclaim.freePage();
   }

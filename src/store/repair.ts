@@ -5,7 +5,7 @@
  * begins again: every step can be repeated. Invariant afterwards: checkInvariants holds, and every write the dead had answered is there.
  */
 import { Bucket } from '../layout/bucket.js';
-import { Item } from '../layout/item.js';
+import { Item, ItemType } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
@@ -20,13 +20,16 @@ import {
   SlabClass,
   Super,
 } from '../layout/superblock.js';
+import { FIRST_DEFERRED } from '../memory/held.js';
 import { Journal } from '../memory/journal.js';
 import { closeMailbox, releaseMailboxLocks } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
+import { Graveyard } from './collections/graveyard.js';
 import { localBucket } from './index-cursor.js';
+import { LINKED } from './item-cursor.js';
 import type { Keyspace } from './keyspace.js';
 import { keepCounters, Stat } from './statistics.js';
 
@@ -57,6 +60,7 @@ function restoreLocked(memory: Memory, dead: number): void {
     // The allocator's changes first: they are the newest, and the data's undo does not touch their words.
     journal.rollbackAlloc();
     releaseAllocatorLocks(memory, dead);
+    sortOutNodes(memory, journal.isOpen, words, base);
     journal.rollback();
     forgetLinked(memory, dead, words, base);
   } else {
@@ -126,7 +130,13 @@ function isOwnedBy(memory: Memory, word: number, participant: number): boolean {
 }
 
 function releaseAllocatorLocks(memory: Memory, dead: number): void {
-  for (const word of [Super.PAGE_LOCK_WORD, Super.RECLAIM_LOCK_WORD, Super.PIN_LOCK_WORD, Super.INTEREST_LOCK_WORD]) {
+  for (const word of [
+    Super.PAGE_LOCK_WORD,
+    Super.RECLAIM_LOCK_WORD,
+    Super.PIN_LOCK_WORD,
+    Super.INTEREST_LOCK_WORD,
+    Super.GRAVE_LOCK_WORD,
+  ]) {
     if (!isOwnedBy(memory, word, dead)) continue;
     if (word === Super.PAGE_LOCK_WORD) recountFreePages(memory);
     if (word === Super.PIN_LOCK_WORD) recountPins(memory);
@@ -176,6 +186,31 @@ function forgetLinked(memory: Memory, dead: number, words: Int32Array, base: num
     if (!exclusive && !isOwnedBy(memory, lockWord, dead)) continue;
     if (isInIndex(memory, hash, page, unit)) words[at] = NO_PAGE;
   }
+}
+
+/**
+ * Nodes of collections are in no index: whether one in a held slot is linked follows from the state of the journal. Settled: what was linked
+ * stays, what was unlinked is free. Open, about to be rolled back: the other way round, for the slots noted since the command last settled.
+ * A negative HELD_SETTLED_WORD remembers that this has been done, for a next repairer who finds the journal rolled back.
+ */
+function sortOutNodes(memory: Memory, isOpen: boolean, words: Int32Array, base: number): void {
+  const settled = words[base + P.HELD_SETTLED_WORD];
+  if (settled < 0) return;
+  for (let slot = FIRST_DEFERRED; slot < P.HELD_SLOTS; slot++) {
+    const at = base + P.HELD_WORD + slot * 2;
+    if (words[at] === NO_PAGE || !isTreePart(memory, words[at], words[at + 1] & 0xffff)) continue;
+    const isLinked = (words[at + 1] & LINKED) !== 0;
+    const stands = !isOpen || slot - FIRST_DEFERRED < settled;
+    if (isLinked === stands) words[at] = NO_PAGE;
+  }
+  if (isOpen) words[base + P.HELD_SETTLED_WORD] = -1;
+}
+
+/** True for nodes and for elements' own chunks. */
+function isTreePart(memory: Memory, page: number, unit: number): boolean {
+  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
+  const type = (i32[(locationOffset(page, unit) >>> 2) + Item.SHAPE_WORD] >>> Item.TYPE_SHIFT) & Item.TYPE_MASK;
+  return type === ItemType.NODE || type === ItemType.BLOB;
 }
 
 /** True when an entry of the hash's chain points to the location. The caller keeps others out of the shard. */
@@ -267,10 +302,18 @@ function forEachSlot(
  * dies, finds only what is still to do.
  */
 function freeHeld(keyspace: Keyspace, deadPage: number, words: Int32Array, base: number): void {
+  const { memory } = keyspace;
   clearTwins(words, base);
   for (let slot = 0; slot < P.HELD_SLOTS; slot++) {
     const at = base + P.HELD_WORD + slot * 2;
-    if (words[at] !== NO_PAGE) freeOrphan(keyspace, deadPage, words, base, at);
+    if (words[at] === NO_PAGE) continue;
+    // What the dead one had unlinked owns its tree; what it had not linked yet may lead to nodes that are others'.
+    const isUnlinked = slot >= FIRST_DEFERRED && (words[at + 1] & LINKED) === 0;
+    if (isUnlinked && Graveyard.isRoot(memory, words[at], words[at + 1] & 0xffff)) {
+      keyspace.graveyard.bury(words[at], words[at + 1] & 0xffff, deadPage >>> Page.ARENA_SHIFT, at);
+    } else {
+      freeOrphan(keyspace, deadPage, words, base, at);
+    }
   }
 }
 

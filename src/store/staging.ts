@@ -8,7 +8,7 @@ import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
 import { Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { Database, PageKind, Shard } from '../layout/superblock.js';
+import { Database, ParticipantPage as P, PageKind, Shard } from '../layout/superblock.js';
 import { STAGED_SLOT } from '../memory/held.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
@@ -29,6 +29,10 @@ export interface StageSlot {
 const ROOM_TRIES = 4;
 /** Chunks this many times as large as its own serve a class without pages. */
 const ROOMY_RATIO = 2;
+
+/** What one step of a collection links and unlinks, and the words that it journals, at most. */
+const STEP_CHUNKS = 128;
+const STEP_JOURNAL_WORDS = 32768;
 
 export abstract class Staging extends ItemCursor {
   staged: Bytes;
@@ -64,13 +68,17 @@ export abstract class Staging extends ItemCursor {
    * under the policy. With or without the key's lock.
    */
   stage(hash: number, db: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
+    return this.stageIn(hash, this.ctl[this.databaseTable + db], bytes, offset, length, valueLength);
+  }
+
+  /** The same for a physical database. */
+  stageIn(hash: number, database: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
     this.#clearStagedSlot();
     const size = itemBytes(length, valueLength);
     if (!this.allocate(size)) {
       this.statistics[Stat.OUT_OF_MEMORY]++;
       return false;
     }
-    const database = this.ctl[this.databaseTable + db];
     const page = this.#stagedPage;
     const item = this.arenas[page >>> Page.ARENA_SHIFT];
     const itemOffset = locationOffset(page, this.#stagedUnit);
@@ -360,6 +368,87 @@ export abstract class Staging extends ItemCursor {
     if (slot.page === NO_PAGE) return;
     this.unparkStaged(slot, 0);
     this.dropStaged();
+  }
+
+  // ---- chunks for nodes of collections
+
+  /** Where takeChunk found room, and the held slot that names it. */
+  chunkPage = NO_PAGE;
+  chunkUnit = 0;
+  chunkSlot = 0;
+
+  /**
+   * Takes a chunk or a run of pages and notes it in a held slot of its own, until linkChunk or dropChunk. `mayMakeRoom`: others may be
+   * evicted for it, and what the running command has changed so far is then settled.
+   */
+  takeChunk(size: number, mayMakeRoom: boolean): boolean {
+    this.#clearStagedSlot();
+    if (!(mayMakeRoom ? this.allocate(size) : this.#takeFree(size))) {
+      if (mayMakeRoom) this.statistics[Stat.OUT_OF_MEMORY]++;
+      return false;
+    }
+    const slot = this.held.takeParked();
+    if (slot < 0) {
+      this.dropStaged();
+      return false;
+    }
+    this.chunkPage = this.#stagedPage;
+    this.chunkUnit = this.#stagedUnit;
+    this.chunkSlot = slot;
+    this.held.set(slot, this.chunkPage, this.chunkUnit);
+    this.held.clear(STAGED_SLOT);
+    this.#stagedPage = NO_PAGE;
+    return true;
+  }
+
+  #takeFree(size: number): boolean {
+    const slabClass = CLASS_OF_UNITS[unitsOf(size)];
+    const { slabs } = this;
+    if (!slabs.take(slabClass) && !slabs.takeLarger(slabClass, ROOMY_RATIO, STAGED_SLOT)) return false;
+    this.#stagedPage = slabs.page;
+    this.#stagedUnit = slabs.unit;
+    return true;
+  }
+
+  /** A taken chunk is being linked by the running command: it stays when the command settles. */
+  linkChunk(page: number, unit: number, slot: number): void {
+    this.#openJournal();
+    this.held.defer(page, unit | LINKED);
+    this.linkedCount++;
+    this.held.giveParked(slot);
+    // A run of pages is no longer this participant's to lose.
+    if (this.memory.pageKind(page) === PageKind.LARGE) this.ctl[this.memory.pageInfo(page)] = PageKind.LARGE;
+  }
+
+  /** An open journal says that what the held slots name from here on is not settled (see repair), whatever was settled for want of room. */
+  #openJournal(): void {
+    const { journal, memory } = this;
+    if (!journal.isOpen) journal.save(memory.ownArena, memory.own, memory.ownBase + P.UNSETTLED_WORD);
+  }
+
+  dropChunk(page: number, unit: number, slot: number): void {
+    this.freeChunk(page, unit, slot);
+    this.held.giveParked(slot);
+  }
+
+  /** A node is being unlinked: freed when the command has settled. */
+  retireChunk(page: number, unit: number): void {
+    this.#openJournal();
+    this.held.defer(page, unit);
+  }
+
+  /** Journal and held slots have room for what one step of a collection changes; else what was done so far is settled. */
+  makeChangeRoom(): void {
+    if (this.held.hasRoom(STEP_CHUNKS) && this.journal.hasRoom(STEP_JOURNAL_WORDS)) return;
+    this.settle();
+    this.freeUnlinked();
+  }
+
+  /** Gives an item, whose first word is `header`, its next version; journaled. */
+  renewVersion(hash: number, arena: number, item: Bytes, header: number): void {
+    this.journal.save(arena, item.i32, header + Item.VERSION_LOW_WORD);
+    this.journal.save(arena, item.i32, header + Item.VERSION_HIGH_WORD);
+    this.nextVersion(this.index.shardWord(hash), item, header);
   }
 
   /** Gives an item the shard's next version. Its low bits are the shard's number: no two items of a pool ever have the same. */

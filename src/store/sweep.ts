@@ -9,11 +9,14 @@ import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { Notify } from './change-feed.js';
+import { FieldSweep } from './collections/field-sweep.js';
 import type { Keyspace } from './keyspace.js';
 import { Stat } from './statistics.js';
 
 /** Buckets looked at under one lock: about 10 microseconds. */
 const BUCKETS_PER_LOCK = 64;
+/** Value of a shard's FIELD_EXPIRY_WORD while a walk looks for hashes with expiring fields. */
+const FIELDS_WALKED = 2;
 
 export class Sweep {
   readonly #keyspace: Keyspace;
@@ -22,11 +25,15 @@ export class Sweep {
   /** Where this participant is: a shard it took from the shared cursor, and its next bucket. */
   #shard = -1;
   #bucket = 0;
+  /** Hashes with expiring fields that this walk through the shard has met. */
+  #hashes = 0;
+  readonly #fields: FieldSweep;
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
     this.#memory = keyspace.memory;
     this.#ctl = keyspace.memory.ctl;
+    this.#fields = new FieldSweep(keyspace);
   }
 
   /** Looks at up to BUCKETS_PER_LOCK buckets; returns how many items it removed. Outside any lock, inside a batch. */
@@ -38,16 +45,28 @@ export class Sweep {
       this.#bucket = 0;
     }
     const shardWord = this.#memory.shardTable + this.#shard * Shard.WORDS;
-    const skip = (ctl[shardWord + Shard.EXPIRING_WORD] === 0 || ctl[Super.EXPIRY_PAUSED_WORD] === 1) && !purging;
+    const hasExpiring = ctl[shardWord + Shard.EXPIRING_WORD] !== 0 || ctl[shardWord + Shard.FIELD_EXPIRY_WORD] !== 0;
+    const skip = (!hasExpiring || ctl[Super.EXPIRY_PAUSED_WORD] === 1) && !purging;
     if (skip || !this.#keyspace.gate.tryLockShard(shardWord)) {
       this.#shard = -1;
       return 0;
     }
     let removed = 0;
+    const fields = ctl[shardWord + Shard.FIELD_EXPIRY_WORD] !== 0 && ctl[Super.EXPIRY_PAUSED_WORD] === 0;
     const buckets = ctl[shardWord + Shard.BUCKETS_WORD];
     const end = Math.min(buckets, this.#bucket + BUCKETS_PER_LOCK);
-    for (; this.#bucket < end; this.#bucket++) removed += this.#sweepChain(this.#bucket, purging);
+    if (fields && this.#bucket === 0) {
+      this.#hashes = 0;
+      ctl[shardWord + Shard.FIELD_EXPIRY_WORD] = FIELDS_WALKED;
+    }
+    for (; this.#bucket < end; this.#bucket++) {
+      removed += this.#sweepChain(this.#bucket, purging);
+      if (fields) this.#hashes += this.#fields.sweepChain(this.#bucket, this.#shard);
+    }
     if (this.#bucket >= buckets) {
+      const word = shardWord + Shard.FIELD_EXPIRY_WORD;
+      // 1 again: a field was given an expiry behind this walk's back, perhaps in a bucket that it had passed.
+      if (fields && ctl[word] === FIELDS_WALKED && this.#hashes === 0) ctl[word] = 0;
       this.#shard = -1;
     }
     this.#keyspace.settle();

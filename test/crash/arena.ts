@@ -8,12 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bytes } from '../../src/layout/bytes.js';
 import { Participant, ParticipantState } from '../../src/layout/superblock.js';
+import { HASHES } from '../../src/store/collections/collection.js';
 import { checkInvariants } from '../../src/store/invariants.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
 import { attach, detach, openStore, type StoreHandle } from '../../src/store/open.js';
 import type { PolicyName } from '../../src/store/policy.js';
 import { collectDead } from '../../src/store/repair.js';
-import { OWN_KEYS, verify } from './values.mjs';
+import { FIRST_FIELD, OWN_KEYS, verify } from './values.mjs';
 
 export const WRITERS = 8;
 const MIB = 1024 * 1024;
@@ -92,7 +93,7 @@ export class Arena {
     for (let key = 0; key < OWN_KEYS; key++) {
       const at = (id * OWN_KEYS + key) * 2;
       const name = `own:${id}:${key}`;
-      const stamp = this.#stampOf(name);
+      const stamp = key < FIRST_FIELD ? this.#stampOf(name) : this.#stampOfField(`fields:${id}`, name);
       const [intended, acknowledged] = [notes[at], notes[at + 1]];
       const settled = stamp === 0 ? Math.min(acknowledged, 0) : stamp;
       const isRight =
@@ -118,6 +119,26 @@ export class Arena {
     if (keyspace.find(hash, 0, bytes, 0, bytes.length)) {
       problem = verify(name, keyspace.value.u8, keyspace.valueOffset, keyspace.valueLength);
       stamp = keyspace.value.view.getInt32(keyspace.valueOffset, true);
+    }
+    keyspace.unlock(hash);
+    if (problem !== '') throw new Error(problem);
+    return stamp;
+  }
+
+  #stampOfField(key: string, field: string): number {
+    const { keyspace } = this;
+    const bytes = Bytes.from(key);
+    const fieldBytes = Bytes.from(field);
+    const hash = keyspace.hash(0, bytes, 0, bytes.length);
+    const fields = keyspace.collections[0];
+    keyspace.lock(hash);
+    let stamp = 0;
+    let problem = '';
+    fields.open(HASHES, hash, 0, bytes, 0, bytes.length);
+    if (fields.seekKey(fieldBytes, 0, fieldBytes.length)) {
+      fields.load();
+      problem = verify(field, fields.value.u8, fields.valueOffset, fields.valueLength);
+      stamp = fields.value.view.getInt32(fields.valueOffset, true);
     }
     keyspace.unlock(hash);
     if (problem !== '') throw new Error(problem);

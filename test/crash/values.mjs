@@ -1,6 +1,8 @@
 /** Self-describing values: a stamp, and a body that follows from name, stamp and length. Shared by writers and tests. */
 export const OWN_KEYS = 200;
 export const SHARED_KEYS = 400;
+/** Own keys from here on are fields of the writer's own hash. */
+export const FIRST_FIELD = 120;
 
 /** `length` bytes, 20 at least: stamp (4), length (4), then a pattern of name and stamp. */
 export function makeValue(name, stamp, length) {

@@ -43,6 +43,10 @@ it.each(SETUPS)(
         worker.once('error', reject);
       });
     });
+    // On a busy machine a thread takes seconds to start.
+    for (let id = 0; id < WORKERS; id++) {
+      while (Atomics.load(progress, 1 + id) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
     const end = Date.now() + RUN_MS;
     while (Date.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, 200));

@@ -12,9 +12,11 @@ import { Held } from '../../dist/memory/held.js';
 import { Journal } from '../../dist/memory/journal.js';
 import { Memory } from '../../dist/memory/memory.js';
 import { addon } from '../../dist/native/addon.js';
+import { HASHES, LISTS, SETS, SORTED_SETS } from '../../dist/store/collections/collection.js';
+import { copyCollection, moveCollection } from '../../dist/store/collections/rekey.js';
 import { attach } from '../../dist/store/open.js';
 import { Waits } from '../../dist/store/waits.js';
-import { makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
+import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
@@ -123,6 +125,10 @@ function writeOwn() {
   const key = random(OWN_KEYS);
   const name = `own:${id}:${key}`;
   stamp++;
+  if (key >= FIRST_FIELD) {
+    writeField(key, name);
+    return;
+  }
   const kind = random(10);
   if (kind < 6) {
     note(key, 0, stamp);
@@ -144,6 +150,80 @@ function writeOwn() {
     });
     if (done) note(key, 1, mine);
   }
+}
+
+/** A field of the writer's own hash, which many of them make a tree. */
+function writeField(key, name) {
+  const bytes = Bytes.from(`fields:${id}`);
+  const field = Bytes.from(name);
+  const hash = hashOf(0, bytes);
+  const removes = random(4) === 0;
+  const mine = removes ? -stamp : stamp;
+  const value = Bytes.from(makeValue(name, stamp, 20 + random(random(8) === 0 ? 3000 : 100)));
+  note(key, 0, mine);
+  keyspace.lock(hash);
+  const fields = keyspace.collections[0];
+  fields.open(HASHES, hash, 0, bytes, 0, bytes.length);
+  let change = 0;
+  if (fields.seekKey(field, 0, field.length)) {
+    fields.load();
+    const problem = verify(name, fields.value.u8, fields.valueOffset, fields.valueLength);
+    if (problem !== '') fail(problem);
+    change = removes ? fields.remove() : fields.replaceValue(value, 0, value.length, 0);
+  } else if (!removes) {
+    change = fields.insertPair(field, 0, field.length, value, 0, value.length, 0);
+  }
+  keyspace.unlock(hash);
+  if (change === 0) note(key, 1, mine);
+}
+
+const SHAPES = [HASHES, SETS, SORTED_SETS, LISTS].map((shape) => ({ ...shape, packedEntriesMax: 20 }));
+
+/** Bursts of changes to collections that all share, up to some thousands of elements each. */
+function touchCollection() {
+  const kind = random(SHAPES.length);
+  const shape = SHAPES[kind];
+  const bytes = Bytes.from(`collection:${kind}:${random(4)}`);
+  const hash = hashOf(6, bytes);
+  keyspace.lock(hash);
+  const c = keyspace.collections[1];
+  c.open(shape, hash, 6, bytes, 0, bytes.length);
+  if (c.exists && random(60) === 0) c.removeKey();
+  const grows = c.count < 1500 ? random(4) > 0 : random(3) === 0;
+  for (let i = random(40); i >= 0; i--) {
+    const member = Bytes.from(`m${random(4000)}`.padEnd(random(random(30) === 0 ? 2500 : 40), '.'));
+    if (kind === 3) {
+      c.seekRank(random(c.count + 1));
+      if (grows) c.insert(member, 0, member.length);
+      else if (!c.atEnd) c.remove();
+      continue;
+    }
+    const found = c.seekKey(member, 0, member.length);
+    if (found && !grows) c.remove();
+    else if (found && kind === 0) c.replaceValue(member, 0, random(member.length + 1), 0);
+    else if (!found && kind === 0) c.insertPair(member, 0, member.length, member, 0, member.length, 0);
+    else if (!found && kind === 1) c.insert(member, 0, member.length);
+    else if (!found) c.insertScored(random(20), member, 0, member.length);
+  }
+  keyspace.unlock(hash);
+}
+
+/** RENAME and COPY of shared collections. */
+function carryCollection() {
+  const kind = random(SHAPES.length);
+  const from = Bytes.from(`collection:${kind}:${random(4)}`);
+  const to = Bytes.from(`collection:${kind}:${random(4)}`);
+  if (from.u8.every((byte, i) => byte === to.u8[i])) return;
+  const { lockSet } = keyspace;
+  lockSet.clear();
+  lockSet.add(hashOf(6, from));
+  lockSet.add(hashOf(6, to));
+  lockSet.acquire();
+  if (keyspace.find(hashOf(6, from), 6, from, 0, from.length)) {
+    const carry = random(3) === 0 ? copyCollection : moveCollection;
+    carry(keyspace, hashOf(6, to), 6, to, 0, to.length);
+  }
+  lockSet.release();
 }
 
 function touchShared() {
@@ -315,7 +395,9 @@ function turn() {
     const kind = random(100);
     if (kind < 10) touchMessages();
     else if (kind < 45) writeOwn();
-    else if (kind < 80) touchShared();
+    else if (kind < 62) touchShared();
+    else if (kind < 79) touchCollection();
+    else if (kind < 80) carryCollection();
     else if (kind < 88) touchGroup();
     else if (kind < 94) pinOrPark();
     else if (kind < 97) set(random(3) + 3, `other:${random(50)}`, makeValue('other', ++stamp, 100));

@@ -27,6 +27,14 @@ const INTERESTING = [
   ' C1',
   'get a\r\n',
   'mn\r\n',
+  'lru_crawler metadump all\r\n',
+  'lru_crawler mgdump 1,2\r\n',
+  'stats cachedump 1 5\r\n',
+  'stats detail on\r\n',
+  'slabs reassign 1 2\r\n',
+  'lru tune 1 2 3 4\r\n',
+  'cache_memlimit 9\r\n',
+  'watch fetchers\r\n',
 ];
 
 describe('memcached connection under fuzz', () => {

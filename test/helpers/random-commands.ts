@@ -82,7 +82,25 @@ const fieldOperation = fc.oneof(
   words('OVERFLOW', fc.constantFrom('WRAP', 'SAT', 'FAIL', 'wrap', 'sat', 'fail')),
 );
 
+const field = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('f', 'g', 'h', 'i', '') },
+  { weight: 1, arbitrary: fc.constant('long'.repeat(20)) },
+);
+/** Hashes of few fields: while they are small, Redis keeps the order of insertion too. */
+const hashCommand: fc.Arbitrary<Word[]> = fc.oneof(
+  { weight: 4, arbitrary: words(fc.constantFrom('HSET', 'HMSET'), key, field, value, perhaps(words(field, value))) },
+  words('HSET', key, field),
+  words('HSETNX', key, field, value),
+  words(fc.constantFrom('HGET', 'HSTRLEN', 'HEXISTS'), key, field),
+  words('HMGET', key, many(field, 3)),
+  words(fc.constantFrom('HLEN'), key),
+  words('HDEL', key, many(field, 3)),
+  words('HINCRBY', key, field, integer),
+  words('HINCRBYFLOAT', key, field, float),
+);
+
 const command: fc.Arbitrary<Word[]> = fc.oneof(
+  { weight: 12, arbitrary: hashCommand },
   { weight: 4, arbitrary: words('SET', key, value) },
   words(
     'SET',

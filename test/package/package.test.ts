@@ -5,7 +5,7 @@
  * Here it holds the addon of this machine alone; `npm run release` builds all of them the same way.
  */
 import { execFile, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +21,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BIN = join(ROOT, 'node_modules/.bin');
 const TARGET = targetName();
 const BUILD_MAX_MS = 300_000;
+/** A release is made on Debian: its packages are where Lua's sources come from. */
+const isDebian = existsSync('/etc/debian_version');
 
 let folder: string;
 let tarball: string;
@@ -33,6 +35,7 @@ function bareEnvironment(): NodeJS.ProcessEnv {
 }
 
 beforeAll(async () => {
+  if (!isDebian) return;
   folder = mkdtempSync(join(tmpdir(), 'entresol-package-'));
   const args = ['run', '--silent', 'release', '--', '--as-built', '--check', '--targets', TARGET, '--out'];
   const { stdout } = await run('npm', [...args, join(folder, 'pack')], { cwd: ROOT, timeout: BUILD_MAX_MS });
@@ -54,9 +57,9 @@ beforeAll(async () => {
   await run('npm', install, { cwd: app, env: bareEnvironment() });
 }, BUILD_MAX_MS);
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => isDebian && rmSync(folder, { recursive: true, force: true }));
 
-describe('the tarball', () => {
+describe.runIf(isDebian)('the tarball', () => {
   it('holds what runs, and nothing else', async () => {
     const { stdout } = await run('tar', ['tzf', tarball]);
     const files = stdout.trim().split('\n');
@@ -103,7 +106,7 @@ function ask(port: number, command: string): Promise<string> {
   });
 }
 
-describe('installed', () => {
+describe.runIf(isDebian)('installed', () => {
   it('serves by npx', async () => {
     const [port, memcachedPort] = await freePorts(2);
     const pool = join(folder, 'pool');

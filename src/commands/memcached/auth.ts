@@ -26,7 +26,7 @@ export function authenticate(context: MemcachedContext): void {
   const offset = context.word(Request.valueOffset);
   const given = context.input.u8.slice(offset, offset + context.word(Request.valueLength));
   const space = given.indexOf(SPACE);
-  if (space < 0) return reply.line(Replies.AUTH_FORMAT);
+  if (space < 0 || space === given.length - 1) return reply.line(Replies.AUTH_FORMAT);
   const isRight = context.credentials.areRight(given.subarray(0, space), given.subarray(space + 1));
   countAuthentication(context.counters, isRight);
   if (!isRight) return reply.line(Replies.AUTH_FAILED);

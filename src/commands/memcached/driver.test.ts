@@ -4,7 +4,7 @@ import { MemcachedSession } from '../../../test/helpers/memcached-session.js';
 import { openTestStore, testStore } from '../../../test/helpers/store.js';
 import { Bytes } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
-import { ItemType } from '../../layout/item.js';
+import { LISTS } from '../../store/collections/collection.js';
 import type { Keyspace } from '../../store/keyspace.js';
 
 const LARGE = 'v'.repeat(100_000);
@@ -18,9 +18,10 @@ function putList(keyspace: Keyspace, key: string): void {
   const bytes = Bytes.from(key);
   keyspace.enterBatch();
   const h = keyspace.hash(0, bytes, 0, bytes.length);
-  keyspace.stage(h, 0, bytes, 0, bytes.length, 4);
   keyspace.lock(h);
-  keyspace.commit(ItemType.LIST, 0, 0, 0);
+  const list = keyspace.collections[0];
+  list.open(LISTS, h, 0, bytes, 0, bytes.length);
+  list.insert(bytes, 0, bytes.length);
   keyspace.unlock(h);
   keyspace.leaveBatch();
 }

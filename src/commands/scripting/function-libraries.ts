@@ -6,7 +6,7 @@
  * Each worker has its own interpreter: variables of a library are not shared. Invariant: `libraries` and the file agree after every change,
  * and a change that cannot be written changes nothing.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ScriptWord } from '../../layout/shared-scripts.js';
 import type { Executor } from '../executor.js';
 import { decodeLibraries, encodeLibraries } from './library-codec.js';
@@ -197,16 +197,14 @@ export class FunctionLibraries {
     }
   }
 
+  /**
+   * Whole or not at all as processes see it. Not forced to the medium: all workers wait meanwhile (the gate is closed), and what the pool holds
+   * does not survive the machine's end either.
+   */
   private write(payload: Buffer): string | null {
     const draft = `${this.path}.new`;
     try {
-      const fd = openSync(draft, 'w', 0o600);
-      try {
-        writeSync(fd, payload);
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
+      writeFileSync(draft, payload, { mode: 0o600 });
       renameSync(draft, this.path);
       return null;
     } catch (error) {

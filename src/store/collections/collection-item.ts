@@ -1,0 +1,310 @@
+/**
+ * The item behind an open collection: opening, its version, packed growth, and the change from packed to tree.
+ *
+ * Owns: where the item lies. Invariant: an item that is changed lies in a slab chunk and has got a version of its own in the running
+ * command; a tree is built whole before the item that leads to it takes the packed one's place.
+ */
+import { Bytes } from '../../layout/bytes.js';
+import { Form, Order, Root, rootOffset } from '../../layout/collection.js';
+import { Item, itemBytes } from '../../layout/item.js';
+import { Page, unitsOf } from '../../layout/location.js';
+import { Leaf } from '../../layout/node.js';
+import { PageKind } from '../../layout/superblock.js';
+import { NO_PAGE } from '../../memory/page-pool.js';
+import { CLASS_OF_UNITS, CLASS_UNITS } from '../../memory/slab-classes.js';
+import { copyBytes } from '../../native/copy.js';
+import type { Keyspace } from '../keyspace.js';
+import { PackedSource } from './packed-source.js';
+import { Change, HASHES, Opened, type Shape } from './shapes.js';
+import { SideTree } from './side-tree.js';
+import { TreeBuilder } from './tree-builder.js';
+import { LEAF_BODY_MAX } from './tree-writer.js';
+
+/** Bytes of the leaves that a tree begins with, where elements come in any order: they have room to grow on. */
+const MIXED_FILL = (LEAF_BODY_MAX >>> 2) * 3;
+/** Prefixes of elements. */
+const SCORE_BYTES = 8;
+const HASH_BYTES = 4;
+
+export abstract class CollectionItem extends TreeBuilder {
+  /** When these are passed, the collection becomes a tree; `open` sets them to the shape's, families to their settings. */
+  packedEntriesMax = 0;
+  packedElementMax = 0;
+  /** See the class; count 0 while the collection is packed. */
+  readonly side: SideTree;
+
+  protected shape: Shape = HASHES;
+  protected keyHash = 0;
+  protected readonly scratch = Bytes.allocate(32);
+  /** Where the item lies; page 0 = the key does not exist. */
+  protected page = NO_PAGE;
+  protected unit = 0;
+  protected item: Bytes;
+  /** Byte offset of word 0. */
+  protected root = 0;
+
+  #database = 0;
+  /** The key, while there is no item that has it. */
+  #keyBytes: Bytes;
+  #keyOffset = 0;
+  #keyLength = 0;
+  #itemOffset = 0;
+  #hasNewVersion = false;
+  readonly #source: PackedSource;
+
+  constructor(keyspace: Keyspace) {
+    super(keyspace, false);
+    this.item = this.leaf;
+    this.#keyBytes = this.leaf;
+    this.#source = new PackedSource(keyspace);
+    this.side = new SideTree(keyspace, this.scratch);
+  }
+
+  // ---- opening
+
+  /** Opens the collection of a key whose lock is held, before its first element. */
+  open(shape: Shape, hash: number, db: number, bytes: Bytes, offset: number, length: number): Opened {
+    const { keyspace } = this;
+    if (keyspace.find(hash, db, bytes, offset, length)) {
+      if (keyspace.type !== shape.type) return Opened.WRONG_TYPE;
+      this.openFound(shape);
+      return Opened.OPEN;
+    }
+    this.#begin(shape, hash);
+    this.#database = keyspace.physical(db);
+    if (this.#keyBytes !== bytes) this.#keyBytes = bytes;
+    this.#keyOffset = offset;
+    this.#keyLength = length;
+    this.#bindNothing();
+    return Opened.ABSENT;
+  }
+
+  /** Opens the collection that the keyspace's cursor stands on. */
+  openFound(shape: Shape): void {
+    this.#begin(shape, this.keyspace.cursorHash);
+    this.#database = this.keyspace.itemDatabase;
+    this.bind();
+    this.moveFirst();
+  }
+
+  /** The locks are released: nothing of it is valid any more. */
+  close(): void {
+    this.page = NO_PAGE;
+  }
+
+  /** True when the collection's item lies there. */
+  isAt(page: number, unit: number): boolean {
+    return this.page === page && this.unit === unit;
+  }
+
+  #begin(shape: Shape, hash: number): void {
+    this.keyspace.openCollections++;
+    if (this.shape !== shape) this.shape = shape;
+    this.order = shape.order;
+    this.valued = shape.valued;
+    this.packedEntriesMax = shape.packedEntriesMax;
+    this.packedElementMax = shape.packedElementMax;
+    this.keyHash = hash;
+    this.ownerHash = hash;
+    this.#hasNewVersion = false;
+    this.hasSteppedOver = false;
+    this.slot = 0;
+  }
+
+  #bindNothing(): void {
+    this.page = NO_PAGE;
+    this.isPackedLeaf = true;
+    this.prefixBytes = this.order === Order.SCORE ? SCORE_BYTES : 0;
+    this.side.bindNone();
+  }
+
+  /** Takes over where the keyspace's cursor stands. The position is lost, but for the slot of a packed collection. */
+  protected bind(): void {
+    const { value, page, unit, itemOffset, valueOffset, valueLength } = this.keyspace;
+    if (this.item !== value) this.item = value;
+    this.page = page;
+    this.unit = unit;
+    this.#itemOffset = itemOffset;
+    this.root = rootOffset(valueOffset);
+    const arena = page >>> Page.ARENA_SHIFT;
+    const body = this.root + this.#headBytes;
+    if ((value.i32[this.root >>> 2] & Root.FORM_MASK) === Form.PACKED) {
+      this.isPackedLeaf = true;
+      this.prefixBytes = this.order === Order.SCORE ? SCORE_BYTES : 0;
+      this.openLeafAt(value, arena, body, valueOffset + valueLength - body);
+      this.side.bindNone();
+    } else {
+      this.prefixBytes = this.order === Order.SCORE ? SCORE_BYTES : this.order === Order.HASH ? HASH_BYTES : 0;
+      this.openTree(value, arena, (body >>> 2) + Root.MAIN_WORD);
+      this.side.bind(value, arena, (body >>> 2) + Root.SIDE_WORD, this.keyHash, this.shape.sideValued);
+    }
+  }
+
+  /** Bytes of word 0 and the meta words. */
+  get #headBytes(): number {
+    return (1 + this.shape.metaWords) * 4;
+  }
+
+  get exists(): boolean {
+    return this.page !== NO_PAGE;
+  }
+
+  /** False once it has become a tree, which it stays: what OBJECT ENCODING says follows from it. */
+  get isPacked(): boolean {
+    return this.isPackedLeaf;
+  }
+
+  // ---- changing the item
+
+  /** The item can be changed in place, and has a version that it never had before. False = no memory. */
+  protected beginChange(): boolean {
+    const { keyspace } = this;
+    keyspace.makeChangeRoom();
+    if (this.memory.pageKind(this.page) !== PageKind.SLAB) {
+      // Only packed ones leave the slabs.
+      const { slot } = this;
+      keyspace.standOn(this.keyHash, this.page, this.unit);
+      if (!keyspace.rewrite(keyspace.encoding)) return false;
+      this.bind();
+      this.slot = slot;
+    } else if (!this.#hasNewVersion) {
+      keyspace.renewVersion(this.keyHash, this.page >>> Page.ARENA_SHIFT, this.item, this.#itemOffset >>> 2);
+    }
+    this.#hasNewVersion = true;
+    return true;
+  }
+
+  /** Keeps the key of the item that is about to go: a later insertion makes it again. */
+  protected rememberKey(): void {
+    const { keyBytes, keyOffset, keyLength } = this.keyspace;
+    const copy = Bytes.allocate(keyLength);
+    copyBytes(copy, 0, keyBytes, keyOffset, keyLength);
+    this.#keyBytes = copy;
+    this.#keyOffset = 0;
+    this.#keyLength = keyLength;
+    this.#bindNothing();
+  }
+
+  /** Where the key's bytes are, for staging: the item's own, or the command's. The keyspace's cursor stands on the item afterwards. */
+  #findKey(): number {
+    if (!this.exists) return 0;
+    const { keyspace } = this;
+    keyspace.standOn(this.keyHash, this.page, this.unit);
+    if (this.#keyBytes !== keyspace.keyBytes) this.#keyBytes = keyspace.keyBytes;
+    this.#keyOffset = keyspace.keyOffset;
+    this.#keyLength = keyspace.keyLength;
+    return keyspace.expiryMs;
+  }
+
+  /** Stages an item with `bodyBytes` behind the head, which is copied or made; returns its body's byte offset, -1 = no memory. */
+  #stageItem(bodyBytes: number, form: Form): number {
+    const { keyspace } = this;
+    const head = this.#headBytes;
+    const before = rootOffset(this.#keyLength) - this.#keyLength + head;
+    const length = before + bodyBytes;
+    if (!keyspace.stageIn(this.keyHash, this.#database, this.#keyBytes, this.#keyOffset, this.#keyLength, length)) {
+      return -1;
+    }
+    const { staged } = keyspace;
+    const root = rootOffset(keyspace.stagedOffset);
+    const { order, valued, metaWords } = this.shape;
+    if (this.exists) copyBytes(staged, root, this.item, this.root, head);
+    else staged.i32.fill(0, root >>> 2, (root + head) >>> 2);
+    const marks = staged.i32[root >>> 2] & (Root.MARKS_MASK << Root.MARKS_SHIFT);
+    staged.i32[root >>> 2] =
+      form |
+      (order << Root.ORDER_SHIFT) |
+      ((valued ? 1 : 0) << Root.VALUED_SHIFT) |
+      marks |
+      (metaWords << Root.META_SHIFT);
+    return root + head;
+  }
+
+  #commit(expiryMs: number): boolean {
+    if (!this.keyspace.commit(this.shape.type, 0, 0, expiryMs)) return false;
+    this.#hasNewVersion = true;
+    this.bind();
+    return true;
+  }
+
+  /**
+   * Copies the packed collection (or none yet) to a fresh item with the new element before the position, `replaced` elements of which it
+   * stands for. `bytes` 0 = only a copy of another size.
+   */
+  protected growPacked(bytes: number, replaced: number): Change {
+    const { slot, exists } = this;
+    const expiryMs = this.#findKey();
+    const count = exists ? this.leafCount : 0;
+    let needed = (exists ? this.liveBytes : Leaf.HEADER_BYTES) + bytes + Leaf.SLOT_BYTES;
+    // What grows gets an eighth to grow on; a new collection may stay as it is.
+    if (exists) needed += needed >>> 3;
+    const before = Item.HEADER_BYTES + rootOffset(this.#keyLength) + this.#headBytes;
+    const capacity = needed + slack(before + needed);
+    const base = this.#stageItem(capacity, Form.PACKED);
+    if (base < 0) return Change.NO_MEMORY;
+    const { staged } = this.keyspace;
+    staged.i32[base >>> 2] = capacity << Leaf.HEAP_SHIFT;
+    staged.i32[(base >>> 2) + Leaf.DEAD_WORD] = 0;
+    if (exists && replaced === 0) {
+      this.copyElements(staged, base, 0, count);
+    } else if (exists) {
+      this.copyElements(staged, base, 0, slot);
+      this.copyElements(staged, base, slot + replaced, count);
+    }
+    if (!this.#commit(expiryMs)) return Change.NO_MEMORY;
+    this.slot = slot;
+    if (bytes > 0) this.insertHere(bytes);
+    return Change.DONE;
+  }
+
+  // ---- from packed to tree
+
+  /** Makes the collection a tree, which it stays; an absent key gets an empty one, to be filled at once. The position is lost. */
+  protected makeTree(): Change {
+    const { exists } = this;
+    const source = this.#source;
+    source.open(this.shape, exists ? this.item : null, this.base, this.leafArena, this.capacity);
+    const isMixed = this.order === Order.HASH || this.order === Order.SCORE;
+    const isScored = this.order === Order.SCORE;
+    this.prefixBytes = isScored ? SCORE_BYTES : this.order === Order.HASH ? HASH_BYTES : 0;
+    const planned =
+      this.planBuild(source.leafCount, isMixed ? MIXED_FILL : LEAF_BODY_MAX) &&
+      (!isScored || this.side.planMembers(source.memberHashes(), source.memberScores()));
+    const expiryMs = planned ? this.#findKey() : 0;
+    const body = planned ? this.#stageItem(Root.TREE_WORDS * 4, Form.TREE) : -1;
+    if (body >= 0) {
+      const { i32 } = this.keyspace.staged;
+      i32.fill(0, body >>> 2, (body >>> 2) + Root.TREE_WORDS);
+      if (this.#commit(expiryMs)) {
+        this.applyBuild();
+        if (isScored) this.side.applyMembers();
+        this.moveFirst();
+        return Change.DONE;
+      }
+    }
+    this.dropPlan();
+    this.side.drop();
+    if (!exists) this.#bindNothing();
+    else this.prefixBytes = isScored ? SCORE_BYTES : 0;
+    return Change.NO_MEMORY;
+  }
+
+  protected override loadNew(index: number): void {
+    const source = this.#source;
+    source.loadInOrder(index);
+    if (this.newKey !== source.key) this.newKey = source.key;
+    this.newKeyOffset = source.keyOffset;
+    this.newKeyLength = source.keyLength;
+    if (this.newValue !== source.value) this.newValue = source.value;
+    this.newValueOffset = source.valueOffset;
+    this.newValueLength = source.valueLength;
+    this.newExpiryMs = source.expiryMs;
+    this.newScore = source.score;
+    this.newHash = source.hash;
+  }
+}
+
+/** Bytes that the chunk of an item has beyond it. */
+function slack(bytes: number): number {
+  return CLASS_UNITS[CLASS_OF_UNITS[unitsOf(itemBytes(0, bytes - Item.HEADER_BYTES))]] * Page.UNIT_BYTES - bytes;
+}

@@ -1,0 +1,402 @@
+/**
+ * A collection that a command has open: hash, list, set, sorted set or stream behind one cursor.
+ *
+ *   const fields = keyspace.collections[0];
+ *   fields.open(HASHES, hash, db, bytes, offset, length)   // Opened.ABSENT: the first insertion makes the key
+ *   if (fields.seekKey(bytes, offset, length)) { fields.load(); ... fields.key, fields.value }
+ *   else if (fields.insertPair(...) !== Change.DONE) ...   // inserts before the position and stays on the new element
+ *
+ * A cursor is before element 0..count; `atEnd` = behind the last one, where nothing can be loaded. It moves with first, last, seekRank, next,
+ * previous and the searches; `load` reads the element there into key, value, score and expiryMs (byte ranges that are valid until the
+ * next change of any collection). Changes keep the cursor: on what was inserted or replaced, on what followed a removed element. The
+ * removal of the last element deletes the key (streams excepted: removeKey).
+ *
+ * The key's lock is held throughout. Invariant: each step is whole or not done at all, for readers, for memory errors, and after the death
+ * of the process: a command of many steps may be there in part after a death when it has changed more than the journal holds.
+ */
+import type { Bytes } from '../../layout/bytes.js';
+import { Order, Root } from '../../layout/collection.js';
+import { Page } from '../../layout/location.js';
+import { Leaf } from '../../layout/node.js';
+import { CollectionItem } from './collection-item.js';
+import type { Bound } from './leaf-reader.js';
+import { Change } from './shapes.js';
+import { writeMember } from './side-tree.js';
+
+/** What a sorted set's side tree is searched by, and its whole keys. */
+const MEMBER_HASH_BYTES = 4;
+const MEMBER_BYTES = 12;
+
+export class Collection extends CollectionItem {
+  /** Elements. */
+  get count(): number {
+    return this.exists ? this.treeCount : 0;
+  }
+
+  // ---- marks and meta words: the family's own
+
+  get marks(): number {
+    return this.exists ? (this.item.i32[this.root >>> 2] >>> Root.MARKS_SHIFT) & Root.MARKS_MASK : 0;
+  }
+
+  /** The key exists. */
+  setMarks(marks: number): Change {
+    const word = this.item.i32[this.root >>> 2];
+    return this.#setRootWord(0, (word & ~(Root.MARKS_MASK << Root.MARKS_SHIFT)) | (marks << Root.MARKS_SHIFT));
+  }
+
+  meta(index: number): number {
+    return this.item.i32[(this.root >>> 2) + 1 + index];
+  }
+
+  /** The key exists. */
+  setMeta(index: number, value: number): Change {
+    return this.#setRootWord(1 + index, value);
+  }
+
+  #setRootWord(word: number, value: number): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    this.setWord(this.page >>> Page.ARENA_SHIFT, (this.root >>> 2) + word, value);
+    return Change.DONE;
+  }
+
+  // ---- moving
+
+  get atEnd(): boolean {
+    return !this.exists || this.treeCount === 0 || this.slot >= this.leafCount;
+  }
+
+  first(): boolean {
+    return this.exists && this.moveFirst();
+  }
+
+  last(): boolean {
+    return this.exists && this.moveLast();
+  }
+
+  /** Behind the last element: where an insertion appends. */
+  toEnd(): void {
+    if (this.exists) this.moveToEnd();
+  }
+
+  /** To the next element; false = there is none, the cursor is at the end. */
+  next(): boolean {
+    return this.exists && this.moveNext();
+  }
+
+  /** To the one before; false = there is none, the cursor has not moved. */
+  previous(): boolean {
+    return this.exists && this.movePrevious();
+  }
+
+  /** To element `rank`, counted from 0; false and at the end when there are not so many. */
+  seekRank(rank: number): boolean {
+    return this.exists && this.moveToRank(rank);
+  }
+
+  /** Number of elements before the position. */
+  get rank(): number {
+    return this.exists ? this.position : 0;
+  }
+
+  /**
+   * To the element with this key: hash field, set member, member of a sorted set, stream id. False = there is none; the cursor is then
+   * where an insertion of it belongs (by bytes: on the first behind it; in a sorted set anywhere, its score decides).
+   */
+  seekKey(bytes: Bytes, offset: number, length: number): boolean {
+    if (!this.exists) {
+      this.aimAt(bytes, offset, length);
+      return false;
+    }
+    if (this.order === Order.BYTES) {
+      this.aimAtBytes(bytes, offset, length);
+      return this.moveToTarget();
+    }
+    if (this.isPackedLeaf) {
+      this.aimAt(bytes, offset, length);
+      return this.scanLeaf();
+    }
+    const hash = this.keyspace.hash(0, bytes, offset, length);
+    if (this.order === Order.SCORE) return this.#seekMemberByHash(hash >>> 0, bytes, offset, length);
+    this.aimAtHash(hash, bytes, offset, length);
+    return this.moveToTarget();
+  }
+
+  #seekMemberByHash(hash: number, bytes: Bytes, offset: number, length: number): boolean {
+    const { side, scratch } = this;
+    scratch.view.setUint32(0, hash, false);
+    side.seek(scratch, 0, MEMBER_HASH_BYTES);
+    while (!side.atEnd) {
+      side.load();
+      const { view } = side.key;
+      if (view.getUint32(side.keyOffset, false) !== hash) return false;
+      this.aimAtMember(view.getFloat64(side.keyOffset + MEMBER_HASH_BYTES, false), bytes, offset, length);
+      if (this.moveToTarget()) return true;
+      side.next();
+    }
+    return false;
+  }
+
+  /** Sorted sets: to the first element with at least this score (Bound.BEFORE) or with a greater one (Bound.AFTER). */
+  seekScore(score: number, bound: Bound): void {
+    if (!this.exists) return;
+    this.aimAtScore(score, bound);
+    this.moveToTarget();
+  }
+
+  /** Sorted sets: to the first element that does not stand before (score, member); true when it is that. */
+  seekMember(score: number, bytes: Bytes, offset: number, length: number): boolean {
+    if (!this.exists) return false;
+    this.aimAtMember(score, bytes, offset, length);
+    return this.moveToTarget();
+  }
+
+  /**
+   * Hashes and sets, once they are trees: to the first element whose key's hash is at least `hash` (SSCAN and HSCAN: the cursor is a hash,
+   * which changes of the tree do not touch).
+   */
+  seekHash(hash: number): void {
+    this.aimAtHash(hash, this.scratch, 0, 0);
+    this.moveToTarget();
+  }
+
+  /** Hash of the key of the element at the position, of a tree ordered by hash. */
+  get elementHash(): number {
+    return this.leaf.view.getUint32(this.elementOffset(this.slot), true);
+  }
+
+  // ---- changing
+
+  /** Inserts an element without value before the position: list, set (behind a seekKey that found nothing). */
+  insert(key: Bytes, offset: number, length: number): Change {
+    this.#setNew(key, offset, length);
+    return this.#insertNew();
+  }
+
+  /** Inserts key and value before the position: hash (behind a seekKey that found nothing), stream. */
+  insertPair(
+    key: Bytes,
+    offset: number,
+    length: number,
+    value: Bytes,
+    valueOffset: number,
+    valueLength: number,
+    expiryMs: number,
+  ): Change {
+    this.#setNew(key, offset, length);
+    this.#setNewValue(value, valueOffset, valueLength, expiryMs);
+    return this.#insertNew();
+  }
+
+  /** Adds a member that is not there to a sorted set, where it belongs. */
+  insertScored(score: number, key: Bytes, offset: number, length: number): Change {
+    this.seekMember(score, key, offset, length);
+    this.#setNew(key, offset, length);
+    this.newScore = score;
+    return this.#insertNew();
+  }
+
+  /** Gives the element at the position another value and expiry. */
+  replaceValue(value: Bytes, valueOffset: number, valueLength: number, expiryMs: number): Change {
+    this.load();
+    this.#setNew(this.key, this.keyOffset, this.keyLength);
+    this.#setNewValue(value, valueOffset, valueLength, expiryMs);
+    return this.#replaceWithNew();
+  }
+
+  /** Lists: puts another element in place of the one at the position. */
+  replace(key: Bytes, offset: number, length: number): Change {
+    this.#setNew(key, offset, length);
+    return this.#replaceWithNew();
+  }
+
+  /** Removes the element at the position. */
+  remove(): Change {
+    if (this.count === 1 && !this.shape.keepsEmpty) {
+      this.removeKey();
+      return Change.DONE;
+    }
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    if (this.isPackedLeaf) {
+      this.removeHere();
+      return Change.DONE;
+    }
+    if (this.order === Order.SCORE) this.#removeMember();
+    this.removeFromTree();
+    return Change.DONE;
+  }
+
+  #removeMember(): void {
+    this.load();
+    const hash = this.keyspace.hash(0, this.key, this.keyOffset, this.keyLength);
+    writeMember(this.scratch.view, hash >>> 0, this.score);
+    if (!this.side.seek(this.scratch, 0, MEMBER_BYTES))
+      throw new Error('a member of a sorted set is not in its side tree');
+    this.side.remove();
+  }
+
+  /** Deletes the key. */
+  removeKey(): void {
+    const { keyspace } = this;
+    keyspace.standOn(this.keyHash, this.page, this.unit);
+    this.rememberKey();
+    keyspace.remove();
+    this.slot = 0;
+  }
+
+  /** Makes the key with an empty collection (streams). */
+  create(): Change {
+    return this.exists ? Change.DONE : this.growPacked(0, 0);
+  }
+
+  /** Makes a packed collection a tree whatever its size (a member that Redis would not keep in an intset or a listpack). */
+  unpack(): Change {
+    return !this.exists || !this.isPackedLeaf ? Change.DONE : this.makeTree();
+  }
+
+  #setNew(key: Bytes, offset: number, length: number): void {
+    if (this.newKey !== key) this.newKey = key;
+    this.newKeyOffset = offset;
+    this.newKeyLength = length;
+    this.newValueLength = 0;
+    this.newExpiryMs = 0;
+  }
+
+  #setNewValue(value: Bytes, offset: number, length: number, expiryMs: number): void {
+    if (this.newValue !== value) this.newValue = value;
+    this.newValueOffset = offset;
+    this.newValueLength = length;
+    this.newExpiryMs = expiryMs;
+  }
+
+  /** True when the new element is one that packed collections do not have. */
+  get #isTooLong(): boolean {
+    const { newKeyLength, newValueLength, packedElementMax } = this;
+    return (
+      newKeyLength > packedElementMax ||
+      newValueLength > packedElementMax ||
+      this.isBlobSized(newKeyLength, newValueLength)
+    );
+  }
+
+  #insertNew(): Change {
+    if (this.exists && !this.beginChange()) return Change.NO_MEMORY;
+    if (!this.isPackedLeaf) return this.#insertInTree();
+    const bytes = this.bytesFor(this.newKeyLength, this.newValueLength, this.newExpiryMs);
+    const live = this.exists ? this.liveBytes : Leaf.HEADER_BYTES;
+    const isTree =
+      this.count >= this.packedEntriesMax ||
+      this.#isTooLong ||
+      live + bytes + Leaf.SLOT_BYTES > this.shape.packedBytesMax;
+    if (isTree) return this.#insertUnpacked();
+    if (this.exists && this.gap >= bytes + Leaf.SLOT_BYTES) {
+      this.insertHere(bytes);
+      return Change.DONE;
+    }
+    return this.growPacked(bytes, 0);
+  }
+
+  /** Makes the collection a tree and inserts the new element there. */
+  #insertUnpacked(): Change {
+    const { newKey, newKeyOffset, newKeyLength, newValue, newValueOffset, newValueLength, newExpiryMs, newScore } =
+      this;
+    const rank = this.slot;
+    const wasAbsent = !this.exists;
+    if (this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
+    this.#setNew(newKey, newKeyOffset, newKeyLength);
+    this.#setNewValue(newValue, newValueOffset, newValueLength, newExpiryMs);
+    this.newScore = newScore;
+    if (this.order === Order.SCORE) this.seekMember(newScore, newKey, newKeyOffset, newKeyLength);
+    else if (this.order === Order.POSITION) this.moveToRank(rank);
+    else this.seekKey(newKey, newKeyOffset, newKeyLength);
+    const change = this.#insertInTree();
+    if (change !== Change.DONE && wasAbsent) this.removeKey();
+    return change;
+  }
+
+  #insertInTree(): Change {
+    if (this.order === Order.HASH || this.order === Order.SCORE) {
+      this.newHash = this.keyspace.hash(0, this.newKey, this.newKeyOffset, this.newKeyLength) >>> 0;
+    }
+    if (!this.planInsert()) return Change.NO_MEMORY;
+    if (this.order === Order.SCORE) {
+      const { side, scratch } = this;
+      writeMember(scratch.view, this.newHash, this.newScore);
+      if (!side.plan(scratch, 0, MEMBER_BYTES, scratch, 0, 0)) {
+        this.dropPlan();
+        return Change.NO_MEMORY;
+      }
+      side.apply();
+    }
+    this.applyInsert();
+    return Change.DONE;
+  }
+
+  #replaceWithNew(): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    if (!this.isPackedLeaf) {
+      if (this.order === Order.HASH) this.newHash = this.elementHash;
+      return this.replaceInTree() ? Change.DONE : Change.NO_MEMORY;
+    }
+    const bytes = this.bytesFor(this.newKeyLength, this.newValueLength, this.newExpiryMs);
+    if (this.#isTooLong || this.liveBytes + bytes > this.shape.packedBytesMax) return this.#replaceUnpacked();
+    if (this.fitsOver(bytes)) {
+      this.overwriteHere(bytes);
+      return Change.DONE;
+    }
+    if (this.gap >= bytes) {
+      this.replaceHere(bytes);
+      return Change.DONE;
+    }
+    return this.growPacked(bytes, 1);
+  }
+
+  #replaceUnpacked(): Change {
+    const { newKey, newKeyOffset, newKeyLength, newValue, newValueOffset, newValueLength, newExpiryMs, slot } = this;
+    if (this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
+    if (this.order === Order.POSITION) this.moveToRank(slot);
+    else this.seekKey(newKey, newKeyOffset, newKeyLength);
+    if (this.order === Order.POSITION) {
+      this.#setNew(newKey, newKeyOffset, newKeyLength);
+    } else {
+      // The key's bytes in the tree: the packed ones may go when memory is looked for.
+      this.load();
+      this.#setNew(this.key, this.keyOffset, this.keyLength);
+    }
+    this.#setNewValue(newValue, newValueOffset, newValueLength, newExpiryMs);
+    return this.#replaceWithNew();
+  }
+
+  // ---- the side tree: streams and hashes
+
+  /** Adds an element to the side tree, behind a side.seek that found nothing. The key exists. */
+  insertSide(
+    key: Bytes,
+    offset: number,
+    length: number,
+    value: Bytes,
+    valueOffset: number,
+    valueLength: number,
+  ): Change {
+    if (this.isPackedLeaf && this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    if (!this.side.plan(key, offset, length, value, valueOffset, valueLength)) return Change.NO_MEMORY;
+    this.side.apply();
+    return Change.DONE;
+  }
+
+  /** Gives the side tree's element at its position another value. */
+  replaceSide(value: Bytes, valueOffset: number, valueLength: number): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    return this.side.replace(value, valueOffset, valueLength) ? Change.DONE : Change.NO_MEMORY;
+  }
+
+  /** Removes the side tree's element at its position. */
+  removeSide(): void {
+    this.beginChange();
+    this.side.remove();
+  }
+}
+
+export { Bound } from './leaf-reader.js';
+export { Change, HASHES, LISTS, Opened, SETS, type Shape, SORTED_SETS, STREAMS } from './shapes.js';

@@ -1,0 +1,144 @@
+/**
+ * The side tree of a collection, ordered by its keys' bytes: members by hash (sorted sets), fields by expiry (hashes), groups (streams).
+ *
+ * It moves and reads as a collection does. Changes go through the collection (insertSide, removeSide), which owns the item; the plan and
+ * apply here are for it. Invariant: a packed collection has none.
+ */
+import type { Bytes } from '../../layout/bytes.js';
+import { Order } from '../../layout/collection.js';
+import type { Keyspace } from '../keyspace.js';
+import { TreeBuilder } from './tree-builder.js';
+import { LEAF_BODY_MAX } from './tree-writer.js';
+
+/** Hash and score of a member. */
+const MEMBER_BYTES = 12;
+
+export class SideTree extends TreeBuilder {
+  #hashes: Uint32Array = new Uint32Array(0);
+  #scores: Float64Array = new Float64Array(0);
+  readonly #member: Bytes;
+
+  constructor(keyspace: Keyspace, scratch: Bytes) {
+    super(keyspace, true);
+    this.order = Order.BYTES;
+    this.#member = scratch;
+  }
+
+  bind(item: Bytes, arena: number, word: number, ownerHash: number, valued: boolean): void {
+    this.valued = valued;
+    this.ownerHash = ownerHash;
+    this.openTree(item, arena, word);
+  }
+
+  /** There is none. */
+  bindNone(): void {
+    this.levels = 0;
+    this.topPage = 0;
+    this.isPackedLeaf = false;
+    this.rootWord = -1;
+  }
+
+  get count(): number {
+    return this.rootWord < 0 ? 0 : this.treeCount;
+  }
+
+  get atEnd(): boolean {
+    return this.count === 0 || this.slot >= this.leafCount;
+  }
+
+  get rank(): number {
+    return this.count === 0 ? 0 : this.position;
+  }
+
+  first(): boolean {
+    return this.count > 0 && this.moveFirst();
+  }
+
+  last(): boolean {
+    return this.count > 0 && this.moveLast();
+  }
+
+  next(): boolean {
+    return this.moveNext();
+  }
+
+  previous(): boolean {
+    return this.movePrevious();
+  }
+
+  seekRank(rank: number): boolean {
+    return this.count > 0 && this.moveToRank(rank);
+  }
+
+  /** To the first element whose key does not stand before these bytes; true when it has them. */
+  seek(bytes: Bytes, offset: number, length: number): boolean {
+    if (this.count === 0) return false;
+    this.aimAtBytes(bytes, offset, length);
+    return this.moveToTarget();
+  }
+
+  // ---- for the collection
+
+  plan(key: Bytes, offset: number, length: number, value: Bytes, valueOffset: number, valueLength: number): boolean {
+    this.#setNew(key, offset, length, value, valueOffset, valueLength);
+    this.aimAtBytes(key, offset, length);
+    this.moveToTarget();
+    return this.planInsert();
+  }
+
+  apply(): void {
+    this.applyInsert();
+  }
+
+  drop(): void {
+    this.dropPlan();
+  }
+
+  /** Gives the element at the position another value. False = no memory. */
+  replace(value: Bytes, valueOffset: number, valueLength: number): boolean {
+    this.load();
+    this.#setNew(this.key, this.keyOffset, this.keyLength, value, valueOffset, valueLength);
+    return this.replaceInTree();
+  }
+
+  remove(): void {
+    this.removeFromTree();
+  }
+
+  /** Restamps the top node when the collection gets another key. */
+  setOwner(hash: number): void {
+    this.changeOwner(hash);
+  }
+
+  planMembers(hashes: Uint32Array, scores: Float64Array): boolean {
+    this.#hashes = hashes;
+    this.#scores = scores;
+    this.valued = false;
+    return this.planBuild(hashes.length, LEAF_BODY_MAX);
+  }
+
+  applyMembers(): void {
+    this.applyBuild();
+  }
+
+  protected override loadNew(index: number): void {
+    writeMember(this.#member.view, this.#hashes[index], this.#scores[index]);
+    this.#setNew(this.#member, 0, MEMBER_BYTES, this.#member, 0, 0);
+  }
+
+  #setNew(key: Bytes, offset: number, length: number, value: Bytes, valueOffset: number, valueLength: number): void {
+    if (this.newKey !== key) this.newKey = key;
+    this.newKeyOffset = offset;
+    this.newKeyLength = length;
+    if (this.newValue !== value) this.newValue = value;
+    this.newValueOffset = valueOffset;
+    this.newValueLength = valueLength;
+    this.newExpiryMs = 0;
+  }
+}
+
+/** The key of a sorted set's member in the side tree: its hash, then its score. */
+export function writeMember(view: DataView, hash: number, score: number): void {
+  view.setUint32(0, hash, false);
+  view.setFloat64(4, score + 0, false);
+}
