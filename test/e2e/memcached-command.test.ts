@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import memjs from 'memjs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { removePool } from '../helpers/pool.js';
 import { freePorts } from '../helpers/ports.js';
 import { RawClient } from '../helpers/raw-client.js';
 
@@ -26,7 +27,8 @@ describe('entresol memcached', () => {
     for (const child of running) await stop(child, 'SIGTERM');
   });
 
-  afterAll(() => {
+  afterAll(async () => {
+    await removePool(join(folder, 'kept.entresol'));
     for (const name of inMemory()) rmSync(join('/dev/shm', name));
     rmSync(folder, { recursive: true, force: true });
   });
@@ -86,7 +88,7 @@ describe('entresol memcached', () => {
 
   it('keeps items over a restart with -e', async () => {
     [port] = await freePorts(1);
-    const args = ['-p', String(port), '-l', '127.0.0.1', '-e', join(folder, `tcp-${port}-kept`)];
+    const args = ['-p', String(port), '-l', '127.0.0.1', '-e', join(folder, 'kept')];
     const first = await start(args);
     await exchange('set k 0 0 1\r\nx\r\n', 'STORED\r\n');
     await stop(first, 'SIGKILL');

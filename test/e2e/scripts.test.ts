@@ -133,3 +133,21 @@ it('replies and arguments larger than any buffer pass through a script', async (
   client.destroy();
   await server.stop();
 });
+
+it('an error of a command in a script counts once, as the script fails or goes on', async () => {
+  const server = await startTestServer();
+  const client = await RawClient.connect(server.redisPort);
+  await send(client, '+OK\r\n', 'SET', 's', 'abc');
+  client.write(multibulk(['EVAL', "return redis.call('incr',KEYS[1])", '1', 's']));
+  await client.until(() => client.text.endsWith('\r\n'), 'an error');
+  await client.read(client.text.length);
+  await send(client, ':1\r\n', 'EVAL', "redis.pcall('incr',KEYS[1]) return 1", '1', 's');
+  client.write(multibulk(['INFO', 'everything']));
+  await client.until(() => /\r\n\r\n$/.test(client.text) && client.text.includes('errorstat_'), 'INFO');
+  expect(client.text).toContain('total_error_replies:2\r\n');
+  expect(client.text).toContain('errorstat_ERR:count=2\r\n');
+  expect(client.text).toMatch(/cmdstat_eval:calls=2,.*failed_calls=1\r\n/);
+  expect(client.text).toMatch(/cmdstat_incr:calls=2,.*failed_calls=2\r\n/);
+  client.destroy();
+  await server.stop();
+});

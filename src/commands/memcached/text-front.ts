@@ -7,7 +7,7 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
-import { Closing, MAX_REPLY_BYTES_PER_TURN } from '../../protocol/driver.js';
+import { Closing } from '../../protocol/driver.js';
 import { Replies } from '../../protocol/memcached/replies.js';
 import { BATCH_REQUESTS, CommandCode, MAX_KEY_BYTES, Request, RequestFlag } from '../../protocol/memcached/request.js';
 import { MAX_LINE_BYTES, Pending, type Tokenizer } from '../../protocol/memcached/tokenizer.js';
@@ -18,38 +18,23 @@ import type { LargeValue, MemcachedClient } from './client.js';
 import { DB, type MemcachedContext } from './context.js';
 import { execute, isWrite } from './dispatch.js';
 import { goOnDumping } from './dump.js';
+import { Front, PREFETCH_MIN } from './front.js';
 import { META_SET_FLAGS_START, prepareMetaSet } from './meta-set.js';
 import { NO_MEMORY, type PendingValues } from './pending-values.js';
 import { goOn } from './retrieval.js';
 import { prepareClassic } from './storage.js';
 import { dropOld } from './store.js';
 
-/** Fewer requests than this are not worth two passes over their keys. */
-export const PREFETCH_MIN = 4;
 const CRLF_BYTES = 2;
 const CR = 13;
 const LF = 10;
 
-export class TextFront {
-  private readonly environment: Environment;
-  private readonly output: Output;
-  private readonly context: MemcachedContext;
+export class TextFront extends Front {
   private readonly tokenizer: Tokenizer;
-  private readonly pending: PendingValues;
-  private readonly counters: Float64Array;
-  private readonly hashes = new Int32Array(BATCH_REQUESTS);
-  private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
-  private repliesStart = 0;
-  /** The known hashes without gaps, for the store's prefetch passes. */
-  private readonly wanted = new Int32Array(BATCH_REQUESTS);
 
   constructor(environment: Environment, output: Output, context: MemcachedContext, pending: PendingValues) {
-    this.environment = environment;
-    this.output = output;
-    this.context = context;
+    super(environment, output, context, pending);
     this.tokenizer = context.tokenizer;
-    this.pending = pending;
-    this.counters = environment.counters.values;
   }
 
   /** Returns the offset up to which the input is consumed. */
@@ -136,23 +121,10 @@ export class TextFront {
       if (client.isWatching) return next;
       if (client.retrieval !== null) return this.yieldAt(client, next);
       if (client.dump !== null) return this.yieldAt(client, next - 1);
-      if (this.output.written - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
+      if (this.hasRepliedEnough) return this.yieldAt(client, next);
     }
     context.isHashKnown = false;
     return -1;
-  }
-
-  private count(client: MemcachedClient, command: number): void {
-    this.counters[Counter.commands]++;
-    client.commands++;
-    client.lastCommand = command;
-  }
-
-  /** The rest is for the next turn. */
-  private yieldAt(client: MemcachedClient, offset: number): number {
-    client.again = true;
-    this.counters[Counter.connectionYields]++;
-    return offset;
   }
 
   /** Hashes of the first keys; then the store loads buckets and items, so that their cache misses overlap. */

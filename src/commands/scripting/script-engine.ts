@@ -74,7 +74,7 @@ export class ScriptEngine {
     this.data = new Bytes(addon.wrapArena(this.lua.dataArena), this.lua.dataArena);
     const replyBytes = new Bytes(addon.wrapArena(this.lua.replyArena), this.lua.replyArena);
     this.output = new Output(replyBytes, new Int32Array(8), () => this.lua.spill(this.output.position), false);
-    this.reply = new Reply(this.output, outer.context.reply.errorsByCode);
+    this.reply = new Reply(this.output);
     this.executor = new Executor(outer.environment, outer.table, this.reply);
     this.executor.context.inTransaction = true;
     this.client.authenticated = true;
@@ -127,7 +127,20 @@ export class ScriptEngine {
     if (!isError) return reply.output.range(data, 0, bytes);
     const text = byteString(data, 1, bytes - 3);
     if ((this.words[EngineWord.replyFlags] & LuaReplyFlag.IS_COUNTED) === 0) return reply.error(text);
+    // The driver counts every error that goes out; this one has been counted already.
+    this.executor.environment.counters.values[Counter.errorReplies]--;
     reply.errorCounted(text);
+  }
+
+  /** Errors of a script's commands count where they come up, whatever the script makes of them. */
+  private countErrors(count: number): void {
+    const { values } = this.executor.environment.counters;
+    const byCode = this.reply.errorsByCode;
+    values[Counter.errorReplies] += count;
+    for (let i = 0; i < byCode.length; i++) {
+      values[Counter.errorsByCode + i] += byCode[i];
+      byCode[i] = 0;
+    }
   }
 
   private flush(): number {
@@ -157,9 +170,7 @@ export class ScriptEngine {
     this.client.protocol = this.reply.protocol;
     this.output.restart();
     this.executor.executeInScript(this.run);
-    if (this.reply.errorCount !== errorsBefore) {
-      this.executor.environment.counters.values[Counter.errorReplies] += this.reply.errorCount - errorsBefore;
-    }
+    if (this.reply.errorCount !== errorsBefore) this.countErrors(this.reply.errorCount - errorsBefore);
     return this.output.position;
   }
 

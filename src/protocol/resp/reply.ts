@@ -41,12 +41,10 @@ export class Reply {
   /** Error replies written (all clients); the executor compares it to see whether a command failed. */
   errorCount = 0;
   /** The same by code (see error-codes.ts), since the driver last took them. */
-  readonly errorsByCode: Float64Array;
+  readonly errorsByCode = new Float64Array(ERROR_CODES.length);
 
-  /** `errorsByCode`: where to count, for a second writer beside a driver's own. */
-  constructor(output: Output, errorsByCode: Float64Array = new Float64Array(ERROR_CODES.length)) {
+  constructor(output: Output) {
     this.output = output;
-    this.errorsByCode = errorsByCode;
   }
 
   // ---- simple strings and errors
@@ -79,8 +77,9 @@ export class Reply {
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 
-  /** As `error`, for one that has been counted where it came up (a command's, which a script hands on). */
+  /** As `error`, for one whose code has been counted where it came up (a command's, which a script hands on). */
   errorCounted(text: string): void {
+    this.errorCount++;
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 

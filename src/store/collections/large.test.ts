@@ -10,6 +10,7 @@ import { Change, type Collection, HASHES, LISTS, SETS, type Shape, SORTED_SETS }
 
 const ELEMENTS = 20_000;
 const MIB = 1024 * 1024;
+const PATIENCE_MS = 120_000;
 const STREAM_LIKE: Shape = { ...HASHES, order: Order.BYTES };
 
 /** A permutation of 0..n-1 that always is the same. */
@@ -76,7 +77,7 @@ describe.each([
     ['ascending', ascending],
     ['descending', descending],
     ['shuffled', shuffled],
-  ] as const)('%s', (_, sequence) => {
+  ] as const)('%s', { timeout: PATIENCE_MS }, (_, sequence) => {
     const order = sequence(ELEMENTS);
     for (let from = 0; from < ELEMENTS; from += 500) {
       command((c) => {
@@ -128,7 +129,7 @@ describe('list', () => {
   const key = Bytes.from('long');
   const hash = keyspace.hash(0, key, 0, key.length);
 
-  it('keeps its order through pushes, inserts in the middle and trims', () => {
+  it('keeps its order through pushes, inserts in the middle and trims', { timeout: PATIENCE_MS }, () => {
     const model: string[] = [];
     keyspace.enterBatch();
     for (let round = 0; round < 60; round++) {

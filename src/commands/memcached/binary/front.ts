@@ -6,7 +6,7 @@
  */
 import type { Bytes } from '../../../layout/bytes.js';
 import { Counter } from '../../../layout/counters.js';
-import { Closing, MAX_REPLY_BYTES_PER_TURN } from '../../../protocol/driver.js';
+import { Closing } from '../../../protocol/driver.js';
 import { type BinaryParser, BinaryPending, BinaryRecord, bodyBytes } from '../../../protocol/memcached/binary.js';
 import { BinaryHeader, Opcode, Status } from '../../../protocol/memcached/binary-codes.js';
 import { BATCH_REQUESTS, MAX_KEY_BYTES } from '../../../protocol/memcached/request.js';
@@ -14,32 +14,19 @@ import type { Output } from '../../../protocol/output.js';
 import type { Environment } from '../../environment.js';
 import type { LargeValue, MemcachedClient } from '../client.js';
 import { DB, type MemcachedContext } from '../context.js';
+import { Front, PREFETCH_MIN } from '../front.js';
 import { NO_MEMORY, type PendingValues } from '../pending-values.js';
 import { dropOld } from '../store.js';
-import { PREFETCH_MIN } from '../text-front.js';
 import { execute, isWrite, refusalOf } from './dispatch.js';
 import { MAX_SASL_BYTES } from './sasl.js';
 import { isAppendOpcode, isStorageOpcode, prepareStore } from './storage.js';
 
-export class BinaryFront {
-  private readonly environment: Environment;
-  private readonly output: Output;
-  private readonly context: MemcachedContext;
+export class BinaryFront extends Front {
   private readonly parser: BinaryParser;
-  private readonly pending: PendingValues;
-  private readonly counters: Float64Array;
-  private readonly hashes = new Int32Array(BATCH_REQUESTS);
-  private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
-  private readonly wanted = new Int32Array(BATCH_REQUESTS);
-  private repliesStart = 0;
 
   constructor(environment: Environment, output: Output, context: MemcachedContext, pending: PendingValues) {
-    this.environment = environment;
-    this.output = output;
-    this.context = context;
+    super(environment, output, context, pending);
     this.parser = context.binary;
-    this.pending = pending;
-    this.counters = environment.counters.values;
   }
 
   /** Returns the offset up to which the input is consumed. */
@@ -98,22 +85,10 @@ export class BinaryFront {
       if (opcode === Opcode.FLUSH || opcode === Opcode.FLUSHQ) this.hashKnown.fill(0);
       const next = records[record + BinaryRecord.next];
       if (client.closing !== Closing.NO || client.suspended) return next;
-      if (this.output.written - this.repliesStart > MAX_REPLY_BYTES_PER_TURN) return this.yieldAt(client, next);
+      if (this.hasRepliedEnough) return this.yieldAt(client, next);
     }
     context.isHashKnown = false;
     return -1;
-  }
-
-  private count(client: MemcachedClient, opcode: number): void {
-    this.counters[Counter.commands]++;
-    client.commands++;
-    client.lastCommand = opcode;
-  }
-
-  private yieldAt(client: MemcachedClient, offset: number): number {
-    client.again = true;
-    this.counters[Counter.connectionYields]++;
-    return offset;
   }
 
   /** Hashes of the keys; then the store loads buckets and items, so that their cache misses overlap. */
