@@ -6,6 +6,7 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from '../store/change-feed.js';
 import { keyArg, oneOf, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, SYNTAX } from './errors.js';
@@ -32,7 +33,10 @@ function operationArg(context: Context): Operation {
 function longest(context: Context): number {
   let length = 0;
   for (let i = FIRST_SOURCE; i < context.argc; i++) {
-    if (!findSource(context, i)) continue;
+    if (!findSource(context, i)) {
+      context.miss();
+      continue;
+    }
     if (!context.requireString()) return -1;
     context.touch();
     length = Math.max(length, context.keyspace.valueLength);
@@ -55,7 +59,10 @@ function bitOp(context: Context): void {
   const length = longest(context);
   if (length < 0) return;
   if (length === 0) {
-    if (context.find(context.keyHashes[0], 2)) keyspace.remove();
+    if (context.find(context.keyHashes[0], 2)) {
+      keyspace.remove();
+      context.notify(Notify.GENERIC, 'del', 2);
+    }
     return reply.integer(0);
   }
   if (!context.stage(context.keyHashes[0], 2, length)) return reply.error(NO_MEMORY);
@@ -73,7 +80,9 @@ function bitOp(context: Context): void {
     }
   }
   if (operation === Operation.NOT) for (let p = start; p < start + length; p++) to.u8[p] ^= 0xff;
-  if (context.commitString(Encoding.RAW, 0)) reply.integer(length);
+  if (!context.commitString(Encoding.RAW, 0)) return;
+  context.notify(Notify.STRING, 'set', 2);
+  reply.integer(length);
 }
 
 function combine(

@@ -6,6 +6,7 @@
  */
 import { Bytes as ByteRange, type Bytes } from '../layout/bytes.js';
 import { Encoding } from '../layout/item.js';
+import { Notify } from '../store/change-feed.js';
 import { type ArgumentSpec, blockArg, integerArg, keyArg, oneOf, stringArg, tokenArg } from './arguments.js';
 import { BIT_OFFSET } from './bits.js';
 import type { Context } from './context.js';
@@ -124,7 +125,9 @@ function bitField(context: Context): void {
     return;
   }
   // The key's lock is held and the change is in the undo journal, so the fields may be written after the commit.
-  if (endChange(context)) run(context, operations, keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+  if (!endChange(context)) return;
+  context.notify(Notify.STRING, 'setbit', 1);
+  run(context, operations, keyspace.value, keyspace.valueOffset, keyspace.valueLength);
 }
 
 function bitFieldRo(context: Context): void {

@@ -2,6 +2,7 @@
  * Strings as arrays of bits: SETBIT, GETBIT, BITCOUNT, BITPOS.
  */
 import { Encoding } from '../layout/item.js';
+import { Notify } from '../store/change-feed.js';
 import { blockArg, integerArg, keyArg, oneOf, tokenArg } from './arguments.js';
 import { countBits, findBit } from './bit-search.js';
 import type { Context } from './context.js';
@@ -44,7 +45,9 @@ function setBit(context: Context): void {
   }
   if (on === 1) changing.bytes.u8[changing.offset + at] |= mask;
   else changing.bytes.u8[changing.offset + at] &= ~mask;
-  if (endChange(context)) reply.integer(old === 0 ? 0 : 1);
+  if (!endChange(context)) return;
+  context.notify(Notify.STRING, 'setbit', 1);
+  reply.integer(old === 0 ? 0 : 1);
 }
 
 function getBit(context: Context): void {

@@ -6,9 +6,10 @@
 import { type ArgumentSpec, integerArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import { ReplyMode } from './client.js';
 import { clientLines, parseKillFilter, parseListFilter } from './client-list.js';
+import { caching, getRedir, tracking, trackingInfo } from './client-tracking.js';
 import { BAD_CLIENT_NAME, isPrintable } from './connection.js';
 import type { Context } from './context.js';
-import { NOT_INTEGER, SYNTAX } from './errors.js';
+import { NOT_INTEGER, SYNTAX, wrongArity } from './errors.js';
 import { helpCommand } from './help.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
@@ -129,42 +130,18 @@ function unpause(context: Context): void {
   context.askWorkers('clientPause', { untilMs: 0, writesOnly: false }, () => reply.ok());
 }
 
-/** No command blocks yet, so there is nobody to wake. */
 function unblock(context: Context): void {
-  if (context.argc > 4) return context.reply.error(SYNTAX);
-  if (context.argc === 4 && !context.argIs(3, 'TIMEOUT') && !context.argIs(3, 'ERROR')) {
-    return context.reply.error('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
-  }
-  if (Number.isNaN(context.argInteger(2))) return context.reply.error(NOT_INTEGER);
-  context.reply.integer(0);
-}
-
-function tracking(context: Context): void {
-  if (context.argIs(2, 'OFF')) return context.reply.ok();
-  if (!context.argIs(2, 'ON')) return context.reply.error(SYNTAX);
-  context.reply.error('ERR client-side caching (CLIENT TRACKING ON) is not supported by this version');
-}
-
-function trackingInfo(context: Context): void {
   const { reply } = context;
-  reply.map(3);
-  reply.bulkString('flags');
-  reply.set(1);
-  reply.bulkString('off');
-  reply.bulkString('redirect');
-  reply.integer(-1);
-  reply.bulkString('prefixes');
-  reply.array(0);
-}
-
-function caching(context: Context): void {
-  context.reply.error(
-    'ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled',
+  if (context.argc > 4) return reply.error(wrongArity('client|unblock'));
+  const withError = context.argc === 4 && context.argIs(3, 'ERROR');
+  if (context.argc === 4 && !withError && !context.argIs(3, 'TIMEOUT')) {
+    return reply.error('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
+  }
+  const clientId = context.argInteger(2);
+  if (Number.isNaN(clientId)) return reply.error(NOT_INTEGER);
+  context.askWorkers('clientUnblock', { id: clientId, withError }, (answers) =>
+    reply.integer(answers.includes(true) ? 1 : 0),
   );
-}
-
-function getRedir(context: Context): void {
-  context.reply.integer(-1);
 }
 
 function sub(
@@ -185,6 +162,14 @@ function sub(
 const ON_OFF = oneOf('enabled', [tokenArg('ON'), tokenArg('OFF')]);
 const CHANGING = ['nondeterministic_output'];
 const ALL_NODES = ['request_policy:all_nodes', 'response_policy:all_succeeded'];
+const TRACKING_OPTIONS = [
+  integerArg('client-id', { token: 'REDIRECT', optional: true }),
+  stringArg('prefix', { token: 'PREFIX', optional: true, multiple: true, multipleToken: true }),
+  tokenArg('BCAST', { optional: true }),
+  tokenArg('OPTIN', { optional: true }),
+  tokenArg('OPTOUT', { optional: true }),
+  tokenArg('NOLOOP', { optional: true }),
+];
 const PER_CLIENT = 'O(N), N being the number of connections';
 const LIST_TYPE = oneOf(
   'client-type',
@@ -299,13 +284,13 @@ export const clientCommands: readonly CommandSpec[] = [
       sub(
         'unblock',
         -3,
-        ADMIN,
+        ADMIN | ASKING,
         '5.0.0',
         'Wakes a connection that waits in a blocking command.',
         [integerArg('client-id'), optional(oneOf('unblock-type', [tokenArg('TIMEOUT'), tokenArg('ERROR')]))],
         unblock,
       ),
-      sub('tracking', -3, PLAIN, '6.0.0', 'Controls client-side caching.', [ON_OFF], tracking),
+      sub('tracking', -3, PLAIN, '6.0.0', 'Controls client-side caching.', [ON_OFF, ...TRACKING_OPTIONS], tracking),
       sub('trackinginfo', 2, PLAIN, '6.2.0', 'Describes client-side caching of this connection.', [], trackingInfo),
       sub(
         'caching',

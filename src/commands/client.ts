@@ -11,6 +11,9 @@ import type { PartialRequest } from '../protocol/resp/parser.js';
 import type { StageSlot } from '../store/keyspace.js';
 import type { User } from './acl/user.js';
 import type { Command } from './command.js';
+import type { Blocked } from './messaging/blocked.js';
+import type { Subscription } from './messaging/subscriptions.js';
+import type { Tracking } from './messaging/tracking.js';
 import type { Transaction, WatchedKey } from './transaction.js';
 
 /** CLIENT REPLY. */
@@ -20,6 +23,15 @@ export const enum ReplyMode {
   /** The next command's reply is skipped; then this command's. */
   SKIP_NEXT = 2,
   SKIP = 3,
+}
+
+/** What makes a client's commands more than commands: the executor looks closer when any bit is set. */
+export const enum Attention {
+  /** Subscribes to something: in RESP2 few commands are allowed. */
+  SUBSCRIBED = 1,
+  MONITOR = 2,
+  /** CLIENT TRACKING remembers the keys that it reads. */
+  TRACKING = 4,
 }
 
 /** A request whose large argument is received straight into the store. */
@@ -74,6 +86,12 @@ export class Client implements DriverClient {
   watched: Map<string, WatchedKey> | null = null;
   partial: PartialRequest | null = null;
   large: LargeRequest | null = null;
+  /** Attention bits. */
+  attention = 0;
+  subscription: Subscription | null = null;
+  tracking: Tracking | null = null;
+  /** What a blocking command waits for. */
+  blocked: Blocked | null = null;
 
   constructor(id: number, conn: number, address: string, user: User) {
     this.id = id;

@@ -8,7 +8,7 @@ import { Closing } from '../protocol/driver.js';
 import { isLoggedIn } from './acl/authorize.js';
 import { DEFAULT_USER } from './acl/users.js';
 import { blockArg, integerArg, optional, stringArg } from './arguments.js';
-import { type Client, ReplyMode } from './client.js';
+import { Attention, type Client, ReplyMode } from './client.js';
 import type { Context } from './context.js';
 import { DB_OUT_OF_RANGE, NOT_INTEGER, SYNTAX, WRONG_PASSWORD, wrongArity } from './errors.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
@@ -110,6 +110,14 @@ export function isPrintable(text: string): boolean {
 
 function ping(context: Context): void {
   if (context.argc > 2) return context.reply.error(wrongArity('ping'));
+  if ((context.client.attention & Attention.SUBSCRIBED) !== 0 && context.client.protocol === 2) {
+    // It looks like a message to subscribers of the old protocol, who expect nothing else.
+    context.reply.array(2);
+    context.reply.bulkString('pong');
+    if (context.argc === 1) context.reply.bulkString('');
+    else context.reply.bulk(context.input, context.argOffset(1), context.argLength(1));
+    return;
+  }
   if (context.argc === 1) context.reply.simple('PONG');
   else context.reply.bulk(context.input, context.argOffset(1), context.argLength(1));
 }
@@ -125,6 +133,7 @@ function quit(context: Context): void {
 
 function reset(context: Context): void {
   const { client } = context;
+  context.executor.hub.reset(client);
   resetClient(client);
   const { users } = context.environment;
   client.authenticated = !users.needAuthentication;

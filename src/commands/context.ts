@@ -10,6 +10,7 @@ import { Counter } from '../layout/counters.js';
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import type { Notify } from '../store/change-feed.js';
 import { type Collection, Opened, type Shape } from '../store/collections/collection.js';
 import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './client.js';
@@ -19,6 +20,7 @@ import type { MainTopics, WorkerTopics } from './control.js';
 import type { Environment } from './environment.js';
 import { NO_MEMORY, WRONG_TYPE } from './errors.js';
 import type { Executor } from './executor.js';
+import type { WaitOptions } from './messaging/blocked.js';
 import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
 
 export class Context {
@@ -42,6 +44,11 @@ export class Context {
   largeStaged = false;
   /** True while EXEC runs the queue. */
   inTransaction = false;
+  /** A blocked client's request runs again (see messaging/blocked): for `onlyHash`'s key alone, or for all its keys. */
+  isRetry = false;
+  onlyHash: number | null = null;
+  /** The retry has found nothing. */
+  stillWaits = false;
 
   /** (offset, length) pairs of the arguments, from args[first] on: for what hands them on as a whole (scripts). */
   args!: Int32Array;
@@ -170,10 +177,17 @@ export class Context {
     this.environment.counters.values[Counter.hits]++;
   }
 
-  /** A reading command did not find its key. */
-  miss(): void {
+  /** A reading command did not find its key: statistics only. */
+  countMiss(): void {
     this.environment.counters.values[Counter.misses]++;
     this.keyspace.miss();
+  }
+
+  /** The same, and an event for those who want to hear of it. */
+  miss(): void {
+    this.countMiss();
+    const { notifications } = this.executor.hub;
+    if (notifications.wanted !== 0) notifications.fireMiss(this.client.db);
   }
 
   /** True when the found item is a string; else replies WRONGTYPE. */
@@ -258,6 +272,45 @@ export class Context {
     this.keyArguments = grow(this.keyArguments, size);
     this.keyUses = grow(this.keyUses, size);
     this.keyHashes = grow(this.keyHashes, size);
+  }
+
+  // ---- keyspace events
+
+  /** Something has happened to the key in argument `i`, in the client's database. Costs a test when nobody listens. */
+  notify(kind: Notify, event: string, i: number): void {
+    this.notifyIn(this.client.db, kind, event, i);
+  }
+
+  notifyIn(db: number, kind: Notify, event: string, i: number): void {
+    const { notifications } = this.executor.hub;
+    if (notifications.wanted === 0) return;
+    notifications.fire(kind, event, db, this.input, this.argOffset(i), this.argLength(i));
+  }
+
+  // ---- blocking
+
+  /** Where the request's (offset, length) pairs are, and the first of them. */
+  get argPairs(): Int32Array {
+    return this.args;
+  }
+
+  get argPairsFrom(): number {
+    return this.first;
+  }
+
+  /** False where a command that finds nothing must answer at once: in transactions and scripts. */
+  get canBlock(): boolean {
+    return !this.inTransaction && this.executor.hub.isOf(this.executor);
+  }
+
+  /** Whether a blocking command may look at key `k` of keyHashes: always, but for a retry that holds one key's lock only. */
+  mayUse(k: number): boolean {
+    return this.onlyHash === null || this.keyHashes[k] === this.onlyHash;
+  }
+
+  /** Instead of a reply: the client waits, or gets what its command says at a time-out. See messaging/blocked. */
+  block(options: WaitOptions): void {
+    this.executor.hub.blocked.block(this, options);
   }
 
   // ---- the control plane: the client waits, the answer replies in a later turn

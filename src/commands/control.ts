@@ -30,6 +30,12 @@ export interface ClientRow {
   readonly watch: number;
   /** Bytes of the request that waits for an answer. */
   readonly queryBytes: number;
+  /** Channels, patterns and shard channels that it subscribes to; absent: none. */
+  readonly subscriptions?: number;
+  readonly patterns?: number;
+  readonly shardSubscriptions?: number;
+  /** Client that gets its invalidations; 0 = itself, absent or -1: it does not track. */
+  readonly redirect?: number;
   readonly respVersion: number;
   readonly outputQueuedBytes: number;
   readonly bytesIn: number;
@@ -102,6 +108,12 @@ export interface WorkerTopics {
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
   /** Answer: how many were killed. */
   clientKill: [question: ClientFilter, answer: number];
+  /** PUBSUB CHANNELS and SHARDCHANNELS: names that clients of the worker subscribe to. Byte strings. */
+  channels: [question: { readonly pattern: string | null; readonly isShard: boolean }, answer: readonly string[]];
+  /** Answer: the worker's participant number if the client of that id is its, else -1. */
+  clientSeat: [question: { readonly id: number }, answer: number];
+  /** CLIENT UNBLOCK. Answer: whether this worker's client of that id was blocked. */
+  clientUnblock: [question: { readonly id: number; readonly withError: boolean }, answer: boolean];
   /** Commands of all (or only writing) clients wait until that moment; `untilMs` 0 = unpause. Wall-clock milliseconds. */
   clientPause: [question: { readonly untilMs: number; readonly writesOnly: boolean }, answer: true];
   slowLogGet: [question: { readonly count: number }, answer: readonly SlowLogEntry[]];

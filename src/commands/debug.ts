@@ -164,14 +164,14 @@ function isLocal(address: string): boolean {
   return address === '' || address.startsWith('/') || isLoopback(address.slice(0, colon).replace(/^\[|\]$/g, ''));
 }
 
-/** Stops this worker, and nobody else: it is outside any batch meanwhile. */
+/** Stops this worker, and nobody else: it is outside any batch meanwhile. A transaction keeps its locks. */
 function sleep(context: Context): void {
   const seconds = context.argDouble(2);
   if (Number.isNaN(seconds)) return context.reply.error(NOT_FLOAT);
-  context.keyspace.leaveBatch();
+  if (!context.inTransaction) context.keyspace.leaveBatch();
   const word = new Int32Array(new SharedArrayBuffer(4));
   Atomics.wait(word, 0, 0, Math.max(0, seconds * 1000));
-  context.keyspace.enterBatch();
+  if (!context.inTransaction) context.keyspace.enterBatch();
   context.keyspace.refreshClock();
   context.reply.ok();
 }
@@ -197,7 +197,7 @@ export const debugCommands: readonly CommandSpec[] = [
   {
     name: 'debug',
     arity: -2,
-    flags: Flag.ADMIN | Flag.NOSCRIPT | Flag.LOADING | Flag.STALE | Flag.PROTECTED | Flag.NO_MULTI,
+    flags: Flag.ADMIN | Flag.NOSCRIPT | Flag.LOADING | Flag.STALE | Flag.PROTECTED,
     categories: Category.NONE,
     since: '1.0.0',
     group: 'server',

@@ -9,6 +9,7 @@ import type { CounterRow, CounterTotals } from '../layout/counters.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { Users } from './acl/users.js';
 import type { Control } from './control.js';
+import type { Hub } from './messaging/hub.js';
 import type { Scripting } from './scripting/scripting.js';
 
 export interface Environment {
@@ -20,6 +21,8 @@ export interface Environment {
   readonly users: Users;
   /** Null in the embedded library. */
   readonly control: Control | null;
+  /** Messages between workers: one for a keyspace, made with its first executor. */
+  hub?: Hub;
   /** The worker's scripts, made at the first call. Absent in the embedded library. */
   readonly scripting?: () => Scripting;
   /** A handler threw: our mistake, to be logged with its stack. */

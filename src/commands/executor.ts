@@ -8,7 +8,7 @@
  */
 import { CommandStat, Counter } from '../layout/counters.js';
 import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
-import { SlowHolder } from '../layout/superblock.js';
+import { SlowHolder, Super } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
@@ -28,6 +28,8 @@ import {
   wrongArity,
 } from './errors.js';
 import { extractKeys } from './keys.js';
+import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
+import { Hub } from './messaging/hub.js';
 import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
@@ -54,6 +56,7 @@ export class Executor {
   readonly context: Context;
   readonly table: CommandTable;
   readonly environment: Environment;
+  readonly hub: Hub;
 
   /** Times every call, not only what may be slow: the driver sets it for requests on their own, and when SLOWLOG asks for less than a millisecond. */
   timesAll = false;
@@ -67,6 +70,7 @@ export class Executor {
   private readonly stats: Float64Array;
   private readonly latencies: Float64Array;
   private readonly counters: Float64Array;
+  private readonly ctl: Int32Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
   /** The command in hand may change the store; see abandon. */
@@ -84,7 +88,10 @@ export class Executor {
     this.stats = environment.counters.commandStats;
     this.latencies = environment.counters.latencies;
     this.counters = environment.counters.values;
+    this.ctl = environment.keyspace.memory.ctl;
     this.context = new Context(environment, reply, this);
+    environment.hub ??= new Hub(this);
+    this.hub = environment.hub;
   }
 
   /** The command of the bound request: a subcommand where there is one; null when unknown. Writes nothing. */
@@ -108,12 +115,18 @@ export class Executor {
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
     if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
       return this.reject(command, this.shutOutBy === SlowHolder.FUNCTION ? BUSY_FUNCTION : BUSY_SCRIPT);
+    if (client.attention !== 0) {
+      const text = refusal(client, command);
+      if (text !== '') return this.reject(command, text);
+    }
     client.lastCommand = command;
     context.command = command;
     if (client.unrestrictedAt !== this.users.epoch && !authorize(context, command)) return;
+    this.keyspace.feed.origin = client.id;
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
     this.call(command, keyHashKnown);
+    if (client.attention !== 0) endCaching(client, command);
   }
 
   /**
@@ -138,6 +151,7 @@ export class Executor {
     const client = context.client;
     const transaction = client.transaction as Transaction;
     const watched = client.watched;
+    const { input, argPairs, argPairsFrom, argc, command: exec } = context;
     client.transaction = null;
     client.watched = null;
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
@@ -146,6 +160,7 @@ export class Executor {
     this.isWriting = (transaction.flags & Flag.WRITE) !== 0;
 
     const exclusive =
+      (this.isWriting && this.hub.blocked.hasAlone) ||
       (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
       transaction.commands.some((command) => command.exclusive);
     if (exclusive) {
@@ -173,6 +188,8 @@ export class Executor {
       }
       context.inTransaction = false;
       this.errorsInside = this.reply.errorCount - errorsBefore;
+      context.bind(client, input, argPairs, argPairsFrom, argc);
+      context.command = exec;
     } else {
       this.reply.nilArray();
     }
@@ -234,6 +251,31 @@ export class Executor {
     this.reply.queued();
   }
 
+  // ---- blocked clients' requests
+
+  /** Runs the bound request of a blocked client once more. Its locks are held, as far as it may look. */
+  retry(): void {
+    const context = this.context;
+    const command = this.lookup() as Command;
+    context.command = command;
+    this.hashKeys(command);
+    if (command.stage === null || command.stage(context)) command.run!(context);
+    if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
+  }
+
+  /** Locks all keys of the bound request around `work`. */
+  withLocks(work: () => void): void {
+    const command = this.lookup() as Command;
+    this.hashKeys(command);
+    this.isWriting = command.has(Flag.WRITE);
+    this.keyspace.lockSet.clear();
+    this.addLocks(command);
+    this.keyspace.lockSet.acquire();
+    this.held = Held.SET;
+    work();
+    this.unlockAll();
+  }
+
   // ---- running
 
   private call(command: Command, keyHashKnown: boolean): void {
@@ -254,6 +296,11 @@ export class Executor {
       keyspace.lock(hash);
       this.held = Held.KEY;
       this.heldHash = hash;
+      if (this.isWriting && keyspace.isWatched(hash) && this.mustBeAlone(key, hash)) {
+        this.held = Held.NOTHING;
+        keyspace.unlock(hash);
+        return this.callAlone(command);
+      }
       this.measured(command);
       this.held = Held.NOTHING;
       keyspace.unlock(hash);
@@ -261,18 +308,43 @@ export class Executor {
     }
     if (command.exclusive) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
-      keyspace.closeGate();
-      this.held = Held.GATE;
-    } else if (command.keyMode !== KeyMode.NONE) {
+      return this.callAlone(command);
+    }
+    if (command.keyMode !== KeyMode.NONE) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
       if (command.stage !== null && !command.stage(context)) return this.count(command, true);
       keyspace.lockSet.clear();
       this.addLocks(command);
       keyspace.lockSet.acquire();
       this.held = Held.SET;
+      if (this.isWriting && this.hub.blocked.hasAlone && this.someMustBeAlone()) {
+        this.unlockAll();
+        return this.callAlone(command);
+      }
     }
     this.measured(command);
     this.unlockAll();
+  }
+
+  /** With the gate closed: nobody else is at work. */
+  private callAlone(command: Command): void {
+    this.keyspace.closeGate();
+    this.held = Held.GATE;
+    this.measured(command);
+    this.unlockAll();
+  }
+
+  /** See BlockedClients.mustBeAlone. */
+  private mustBeAlone(argument: number, hash: number): boolean {
+    const context = this.context;
+    const { blocked } = this.hub;
+    return blocked.mustBeAlone(hash, context.input, context.argOffset(argument), context.argLength(argument));
+  }
+
+  private someMustBeAlone(): boolean {
+    const { keyArguments, keyHashes, keyCount } = this.context;
+    for (let k = 0; k < keyCount; k++) if (this.mustBeAlone(keyArguments[k], keyHashes[k])) return true;
+    return false;
   }
 
   /** Runs the handler and keeps its statistics. In a transaction it stages as well: the locks are held already. */
@@ -292,6 +364,12 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
+    // Two loads of lines that hardly change. The keys are still locked.
+    if (context.client.attention !== 0 && isTracked(context.client, command)) {
+      this.hashKeys(command);
+      this.hub.tracking.remember(context);
+    }
+    if (this.ctl[Super.MONITORS_WORD] !== 0) tellMonitors(context, command);
     this.count(command, reply.errorCount - errorsBefore !== this.errorsInside);
     this.errorsInside = 0;
     if (timed) this.time(command, performance.now() - startMs);

@@ -1,6 +1,7 @@
 /**
  * Expiry of keys: the EXPIRE family, the TTL family, PERSIST.
  */
+import { Notify } from '../store/change-feed.js';
 import { integerArg, keyArg, oneOf, tokenArg, unixTimeArg } from './arguments.js';
 import type { Context } from './context.js';
 import { anyExpiryArg } from './expiry-options.js';
@@ -54,8 +55,13 @@ function expireAt(context: Context, inSeconds: boolean, isRelative: boolean): vo
   if (!context.findKey()) return reply.integer(0);
   context.touch();
   if (conditions !== Condition.NONE && !allows(conditions, keyspace.expiryMs, atMs)) return reply.integer(0);
-  if (atMs <= context.nowMs) keyspace.remove();
-  else keyspace.setExpiry(atMs);
+  if (atMs <= context.nowMs) {
+    keyspace.remove();
+    context.notify(Notify.GENERIC, 'del', 1);
+  } else {
+    keyspace.setExpiry(atMs);
+    context.notify(Notify.GENERIC, 'expire', 1);
+  }
   reply.integer(1);
 }
 
@@ -118,6 +124,7 @@ function persist(context: Context): void {
   context.touch();
   if (keyspace.expiryMs === 0) return reply.integer(0);
   keyspace.setExpiry(0);
+  context.notify(Notify.GENERIC, 'persist', 1);
   reply.integer(1);
 }
 

@@ -23,8 +23,10 @@ import { hyperLogLogs } from './hyperloglog.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
 import { memoryCommands } from './memory-commands.js';
+import { monitorCommands } from './monitor.js';
 import { objects } from './object.js';
 import { observation } from './observation.js';
+import { pubsub } from './pubsub.js';
 import { evals } from './scripting/eval.js';
 import { fcalls } from './scripting/fcall.js';
 import { functionCommands } from './scripting/function-commands.js';
@@ -38,11 +40,14 @@ import { stringNumbers } from './string-numbers.js';
 import { stringRanges } from './string-ranges.js';
 import { CommandTable } from './table.js';
 import { transactions } from './transactions.js';
+import { waits } from './wait.js';
 
 export const families: readonly (readonly CommandSpec[])[] = [
   connection,
   clientCommands,
   transactions,
+  pubsub,
+  monitorCommands,
   introspection,
   serverCommands,
   configCommands,
@@ -68,6 +73,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   bitFields,
   hyperLogLogs,
   absentParts,
+  waits,
   hashes,
   hashNumbers,
   hashIteration,

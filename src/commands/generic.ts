@@ -3,6 +3,7 @@
  */
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from '../store/change-feed.js';
 import { copyCollection, moveCollection } from '../store/collections/rekey.js';
 import { integerArg, keyArg, optional, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
@@ -36,6 +37,7 @@ function del(context: Context): void {
   for (let i = 1; i < context.argc; i++) {
     if (!context.find(context.keyHashes[i - 1], i)) continue;
     context.keyspace.remove();
+    context.notify(Notify.GENERIC, 'del', i);
     count++;
   }
   context.reply.integer(count);
@@ -148,6 +150,8 @@ function renameKey(context: Context, ifAbsent: boolean): void {
   // Once more: the look at the target has moved the cursor.
   if (!isSameKey(context, 1, 2) && context.find(keyHashes[0], 1)) {
     if (!moveFound(context, keyHashes[1], context.db, 2)) return;
+    context.notify(Notify.GENERIC, 'rename_from', 1);
+    context.notify(Notify.GENERIC, 'rename_to', 2);
   }
   if (ifAbsent) reply.integer(1);
   else reply.ok();
@@ -191,6 +195,8 @@ function move(context: Context): void {
   }
   context.find(context.keyHashes[0], 1);
   if (!moveFound(context, hash, db, 1)) return;
+  context.notify(Notify.GENERIC, 'move_from', 1);
+  context.notifyIn(db, Notify.GENERIC, 'move_to', 1);
   reply.integer(1);
 }
 
@@ -224,7 +230,9 @@ function copy(context: Context): void {
     context.touch();
     return reply.integer(0);
   }
-  if (context.find(context.keyHashes[0], 1) && copyFound(context, hash, db, 2)) reply.integer(1);
+  if (!context.find(context.keyHashes[0], 1) || !copyFound(context, hash, db, 2)) return;
+  context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
+  reply.integer(1);
 }
 
 const MANY = [keyArg('key', { multiple: true })];

@@ -25,7 +25,8 @@ function findObject(context: Context): boolean {
     context.seen();
     return true;
   }
-  context.miss();
+  // No event: to look at a key from outside is not to read it.
+  context.countMiss();
   context.reply.nil();
   return false;
 }

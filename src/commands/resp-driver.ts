@@ -11,7 +11,7 @@ import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN }
 import { protocolErrorText } from '../protocol/resp/errors.js';
 import { BATCH_REQUESTS, ParseStatus, Request, RequestParser, RequestSource } from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
-import { Client, ReplyMode } from './client.js';
+import { Attention, Client, ReplyMode } from './client.js';
 import { type Command, KeyMode } from './command.js';
 import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
@@ -99,6 +99,7 @@ export class RespDriver implements Driver<Client> {
   }
 
   closed(client: Client): void {
+    this.executor.hub.closed(client);
     this.large.drop(client);
     client.transaction = null;
     client.watched = null;
@@ -110,6 +111,11 @@ export class RespDriver implements Driver<Client> {
   describe(client: Client) {
     let flags = '';
     if (client.transaction !== null) flags += 'x';
+    if (client.blocked !== null) flags += 'b';
+    if ((client.attention & Attention.MONITOR) !== 0) flags += 'O';
+    if ((client.attention & Attention.SUBSCRIBED) !== 0) flags += 'P';
+    if (client.tracking !== null) flags += client.tracking.broadcast ? 'tB' : 't';
+    if (client.tracking?.redirectIsBroken === true) flags += 'R';
     if (client.closing !== Closing.NO) flags += 'c';
     if (client.noEvict) flags += 'e';
     if (client.noTouch) flags += 'T';
@@ -121,6 +127,10 @@ export class RespDriver implements Driver<Client> {
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
       watch: client.watched === null ? 0 : client.watched.size,
       queryBytes: client.suspended ? client.queryBytes : 0,
+      subscriptions: client.subscription?.channels.size ?? 0,
+      patterns: client.subscription?.patterns.size ?? 0,
+      redirect: client.tracking?.redirect ?? -1,
+      shardSubscriptions: client.subscription?.shardChannels.size ?? 0,
       respVersion: client.protocol,
       lastCommand: client.lastCommand === null ? 'NULL' : client.lastCommand.fullName,
       commands: client.commands,
@@ -130,7 +140,8 @@ export class RespDriver implements Driver<Client> {
   }
 
   matches(client: Client, filter: ClientFilter): boolean {
-    if (filter.type !== undefined && filter.type !== 'normal') return false;
+    const type = (client.attention & Attention.SUBSCRIBED) !== 0 ? 'pubsub' : 'normal';
+    if (filter.type !== undefined && filter.type !== type) return false;
     if (filter.user !== undefined && filter.user !== client.user.name) return false;
     return filter.name === undefined || filter.name === client.name;
   }
@@ -210,6 +221,7 @@ export class RespDriver implements Driver<Client> {
     const context = this.context;
     const executor = this.executor;
     const { keyspace } = this.environment;
+    const { mailboxes } = keyspace;
     const looksAhead = count >= PREFETCH_MIN && keyspace.prefetchWorthwhile;
     // What was hashed ahead holds as long as the client's database stays the same one: SELECT, FLUSHALL, SWAPDB, EXEC ...
     const db = client.db;
@@ -243,6 +255,7 @@ export class RespDriver implements Driver<Client> {
       } else {
         this.executeMuted(client, command, hashKnown);
       }
+      if (mailboxes.localBytes !== 0) executor.hub.deliver();
       if (client.closing !== Closing.NO || client.suspended) return requests[word + Request.end];
     }
     return -1;

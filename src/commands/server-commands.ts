@@ -5,7 +5,7 @@
  */
 import { integerArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
-import { DB_OUT_OF_RANGE, NOT_INTEGER, SYNTAX } from './errors.js';
+import { DB_OUT_OF_RANGE, SYNTAX } from './errors.js';
 import { info } from './info.js';
 import { Category, type CommandSpec, Flag } from './spec.js';
 
@@ -64,16 +64,6 @@ function role(context: Context): void {
 function lastSave(context: Context): void {
   const startedAtMs = context.environment.control?.startedAtMs ?? context.nowMs;
   context.reply.integer(Math.floor(startedAtMs / 1000));
-}
-
-/** Without replicas the answer is known at once: none has acknowledged anything. */
-function wait(context: Context): void {
-  const { reply } = context;
-  if (Number.isNaN(context.argInteger(1))) return reply.error(NOT_INTEGER);
-  const timeout = context.argInteger(2);
-  if (Number.isNaN(timeout)) return reply.error('ERR timeout is not an integer or out of range');
-  if (timeout < 0) return reply.error('ERR timeout is negative');
-  reply.integer(0);
 }
 
 function shutdown(context: Context): void {
@@ -187,19 +177,6 @@ export const serverCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     tips: ['nondeterministic_output'],
     run: lastSave,
-  },
-  {
-    name: 'wait',
-    arity: 3,
-    flags: Flag.BLOCKING,
-    categories: Category.CONNECTION,
-    since: '3.0.0',
-    group: 'generic',
-    summary: 'Waits until writes have reached so many replicas; returns how many they have reached.',
-    complexity: 'O(1)',
-    args: [integerArg('numreplicas'), integerArg('timeout')],
-    tips: ['request_policy:all_shards', 'response_policy:agg_min'],
-    run: wait,
   },
   {
     name: 'shutdown',

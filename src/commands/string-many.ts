@@ -6,6 +6,7 @@
  */
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from '../store/change-feed.js';
 import type { StageSlot } from '../store/keyspace.js';
 import { blockArg, keyArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
@@ -78,6 +79,7 @@ function storeAll(context: Context): boolean {
       for (k++; k < staged; k++) keyspace.dropParked(parked[k]);
       return false;
     }
+    context.notify(Notify.STRING, 'set', k * 2 + 1);
   }
   for (let k = staged; k < pairs; k++) {
     const value = k * 2 + 2;
@@ -88,6 +90,7 @@ function storeAll(context: Context): boolean {
     }
     copyBytes(keyspace.staged, keyspace.stagedOffset, context.input, context.argOffset(value), length);
     if (!context.commitString(0, 0)) return false;
+    context.notify(Notify.STRING, 'set', value - 1);
   }
   return true;
 }

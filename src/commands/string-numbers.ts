@@ -5,6 +5,7 @@
  */
 import { Encoding } from '../layout/item.js';
 import { writeInteger } from '../protocol/resp/reply.js';
+import { Notify } from '../store/change-feed.js';
 import { doubleArg, integerArg, keyArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NOT_FLOAT, NOT_INTEGER } from './errors.js';
@@ -60,7 +61,9 @@ function add(context: Context, increment: number): void {
   if (exists ? !beginChange(context, 0, length, length, 0) : !beginNew(context, length, 0)) return;
   // -0 would be written with its sign.
   writeInteger(changing.bytes.u8, changing.offset, sum + 0);
-  if (endChange(context)) reply.integer(sum + 0);
+  if (!endChange(context)) return;
+  context.notify(Notify.STRING, 'incrby', 1);
+  reply.integer(sum + 0);
 }
 
 function addExactly(context: Context, increment: bigint): void {
@@ -75,7 +78,9 @@ function addExactly(context: Context, increment: bigint): void {
   }
   const sum = value + increment;
   if (sum > INT64_MAX || sum < INT64_MIN) return reply.error(OVERFLOW);
-  if (storeText(context, exists, sum.toString(), 0)) reply.integer64(sum);
+  if (!storeText(context, exists, sum.toString(), 0)) return;
+  context.notify(Notify.STRING, 'incrby', 1);
+  reply.integer64(sum);
 }
 
 function incrByFloat(context: Context): void {
@@ -90,7 +95,9 @@ function incrByFloat(context: Context): void {
   if (sum === null) return reply.error(NOT_FINITE);
   if (exists) context.use();
   const shown = formatLongDouble(sum);
-  if (storeText(context, exists, shown, Encoding.TEXT)) reply.bulkString(shown);
+  if (!storeText(context, exists, shown, Encoding.TEXT)) return;
+  context.notify(Notify.STRING, 'incrbyfloat', 1);
+  reply.bulkString(shown);
 }
 
 /** Stores ASCII text as the value of argument 1. */

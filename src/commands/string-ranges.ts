@@ -3,6 +3,7 @@
  */
 import { Encoding } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from '../store/change-feed.js';
 import { integerArg, keyArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NOT_INTEGER, STRING_TOO_LONG } from './errors.js';
@@ -32,7 +33,9 @@ function append(context: Context): void {
     return;
   }
   copyBytes(changing.bytes, changing.offset + from, context.input, context.argOffset(2), added);
-  if (endChange(context)) context.reply.integer(from + added);
+  if (!endChange(context)) return;
+  context.notify(Notify.STRING, 'append', 1);
+  context.reply.integer(from + added);
 }
 
 function setRange(context: Context): void {
@@ -55,7 +58,9 @@ function setRange(context: Context): void {
     if (!allowsLength(context, end) || !beginNew(context, length, Encoding.RAW)) return;
   }
   copyBytes(changing.bytes, changing.offset + offset, context.input, context.argOffset(3), added);
-  if (endChange(context)) reply.integer(length);
+  if (!endChange(context)) return;
+  context.notify(Notify.STRING, 'setrange', 1);
+  reply.integer(length);
 }
 
 function getRange(context: Context): void {

@@ -3,6 +3,7 @@
  *
  * Invariant: what `stage` allocated is committed by `run`, or given back by the executor.
  */
+import { Notify } from '../store/change-feed.js';
 import { integerArg, keyArg, oneOf, optional, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { expiryArg } from './expiry-options.js';
@@ -41,6 +42,7 @@ function getDel(context: Context): void {
   context.hit();
   context.replyValue();
   context.keyspace.remove();
+  context.notify(Notify.GENERIC, 'del', 1);
 }
 
 const GETEX_OPTIONS = StringOption.ANY_EXPIRY | StringOption.PERSIST;
@@ -62,8 +64,15 @@ function getEx(context: Context): void {
   }
   context.hit();
   context.replyValue();
-  if (expiryMs !== 0 && expiryMs <= context.nowMs) keyspace.remove();
-  else if (flags !== 0 && keyspace.expiryMs !== expiryMs) keyspace.setExpiry(expiryMs);
+  if (expiryMs !== 0 && expiryMs <= context.nowMs) {
+    keyspace.remove();
+    context.notify(Notify.GENERIC, 'del', 1);
+  } else if (flags !== 0) {
+    const oldMs = keyspace.expiryMs;
+    if (oldMs !== expiryMs) keyspace.setExpiry(expiryMs);
+    if (expiryMs !== 0) context.notify(Notify.GENERIC, 'expire', 1);
+    else if (oldMs !== 0) context.notify(Notify.GENERIC, 'persist', 1);
+  }
 }
 
 function expiryOption(context: Context, flags: number, argument: number): number {
@@ -105,7 +114,9 @@ function set(context: Context): void {
   if (flags === 0) {
     const isOver = context.findKey();
     if (isOver && context.keyspace.isLfu) context.touch();
-    if (context.storeArgument(2, isOver, 0)) context.reply.ok();
+    if (!context.storeArgument(2, isOver, 0)) return;
+    context.notify(Notify.STRING, 'set', 1);
+    context.reply.ok();
     return;
   }
   const keyspace = context.keyspace;
@@ -119,16 +130,23 @@ function set(context: Context): void {
   if (wantsOld && exists) {
     context.hit();
     context.replyValue();
-  } else if (blocked) {
-    context.reply.nil();
+  } else {
+    if (wantsOld) context.miss();
+    if (blocked) context.reply.nil();
   }
   if (blocked) return;
   if (expiryMs !== 0 && expiryMs <= context.nowMs) {
     // A moment in the past: the key is gone at once, as if it had been set and had expired.
-    if (exists) keyspace.remove();
+    if (exists) {
+      keyspace.remove();
+      context.notify(Notify.GENERIC, 'del', 1);
+    }
   } else if (!context.storeArgument(2, exists, expiryMs)) {
     // Only a new key can find no room, so no old value has been replied.
     return;
+  } else {
+    context.notify(Notify.STRING, 'set', 1);
+    if (setExpiryMs !== 0) context.notify(Notify.GENERIC, 'expire', 1);
   }
   if (!wantsOld) context.reply.ok();
   else if (!exists) context.reply.nil();
@@ -145,6 +163,7 @@ function setNx(context: Context): void {
     context.touch();
     context.reply.integer(0);
   } else if (context.storeArgument(2, false, 0)) {
+    context.notify(Notify.STRING, 'set', 1);
     context.reply.integer(1);
   }
 }
@@ -152,14 +171,16 @@ function setNx(context: Context): void {
 function getSet(context: Context): void {
   if (!context.findKey()) {
     context.miss();
-    if (context.storeArgument(2, false, 0)) context.reply.nil();
+    if (!context.storeArgument(2, false, 0)) return;
+    context.notify(Notify.STRING, 'set', 1);
+    context.reply.nil();
     return;
   }
   if (!context.requireString()) return;
   context.hit();
   context.touch();
   context.replyValue();
-  context.storeArgument(2, true, 0);
+  if (context.storeArgument(2, true, 0)) context.notify(Notify.STRING, 'set', 1);
 }
 
 function parseSetEx(context: Context): boolean {
@@ -175,7 +196,10 @@ function setEx(context: Context): void {
   if (context.largeStaged && !parseSetEx(context)) return;
   const isOver = context.findKey();
   if (isOver && context.keyspace.isLfu) context.touch();
-  if (context.storeArgument(3, isOver, setExpiryMs)) context.reply.ok();
+  if (!context.storeArgument(3, isOver, setExpiryMs)) return;
+  context.notify(Notify.STRING, 'set', 1);
+  context.notify(Notify.GENERIC, 'expire', 1);
+  context.reply.ok();
 }
 
 const READ = [keyAt(1, KeyUse.RO | KeyUse.ACCESS)];

@@ -75,17 +75,19 @@ describe('CONFIG SET', () => {
     expect(setError(settings, ['appendonly', 'no'])).toBe('');
   });
 
-  it('keeps one output limit for all classes of clients', () => {
+  it('keeps one output limit for ordinary clients and one for subscribers', () => {
     const settings = defaultSettings();
     expect(setError(settings, ['client-output-buffer-limit', 'normal 8mb 2mb 60'])).toBe('');
     const limit = get(settings, 'client-output-buffer-limit')['client-output-buffer-limit'];
-    expect(limit).toBe('normal 8388608 2097152 0 slave 8388608 2097152 0 pubsub 8388608 2097152 0');
+    expect(limit).toBe('normal 8388608 2097152 0 slave 8388608 2097152 0 pubsub 33554432 8388608 60');
     expect(setError(settings, ['client-output-buffer-limit', limit])).toBe('');
     expect(setError(settings, ['client-output-buffer-limit', 'normal 0 0 0'])).toBe('');
     expect(settings).toMatchObject({ clientOutputBufferHard: 0, clientOutputBufferSoft: 2 * 1024 ** 2 });
     expect(setError(settings, ['client-output-buffer-limit', 'normal 8mb 2mb'])).toMatch(/wrong number/);
     expect(setError(settings, ['client-output-buffer-limit', 'other 8mb 2mb 60'])).toMatch(/client class/);
-    expect(setError(settings, ['client-output-buffer-limit', 'normal 8mb 2mb 0 pubsub 9mb 2mb 0'])).toMatch(/same/);
+    expect(setError(settings, ['client-output-buffer-limit', 'normal 8mb 2mb 0 slave 9mb 2mb 0'])).toMatch(/same/);
+    expect(setError(settings, ['client-output-buffer-limit', 'pubsub 9mb 2mb 5'])).toBe('');
+    expect(settings).toMatchObject({ pubsubOutputBufferHard: 9 * 1024 ** 2, pubsubOutputBufferSeconds: 5 });
   });
 
   it('does not open the server to other machines by taking the password away', () => {

@@ -35,15 +35,19 @@ const keyByParameter: ReadonlyMap<string, SettingKey> = new Map(
 );
 
 const OUTPUT_LIMIT = 'client-output-buffer-limit';
-/** One pair of limits holds for all classes of clients; the seconds of the soft limit have no meaning here. */
+/**
+ * One pair of limits holds for all classes of clients but subscribers; the seconds of their soft limit, above which reading stops, have
+ * no meaning.
+ */
 const CLIENT_CLASSES = ['normal', 'slave', 'pubsub'];
 
 function formatOutputLimit(settings: Settings): string {
   const limits = `${settings.clientOutputBufferHard} ${settings.clientOutputBufferSoft} 0`;
-  return CLIENT_CLASSES.map((name) => `${name} ${limits}`).join(' ');
+  const { pubsubOutputBufferHard, pubsubOutputBufferSoft, pubsubOutputBufferSeconds } = settings;
+  return `normal ${limits} slave ${limits} pubsub ${pubsubOutputBufferHard} ${pubsubOutputBufferSoft} ${pubsubOutputBufferSeconds}`;
 }
 
-/** 'normal HARD SOFT SECONDS ...'; a soft limit of 0, Redis's "none", leaves the soft limit as it is. */
+/** 'normal HARD SOFT SECONDS ...'; a soft limit of 0, Redis's "none", leaves the soft limit of ordinary clients as it is. */
 function assignOutputLimit(settings: Settings, value: string): void {
   const words = value.trim().split(/\s+/);
   if (words.length % 4 !== 0) throw new ValueError('wrong number of arguments in buffer limit configuration.');
@@ -56,11 +60,18 @@ function assignOutputLimit(settings: Settings, value: string): void {
     if (parseSize(hard) === undefined || parseSize(soft) === undefined || !/^\d+$/.test(seconds)) {
       throw new ValueError('error in hard, soft or soft_seconds setting in buffer limit configuration.');
     }
+    if (name.toLowerCase() === 'pubsub') {
+      assignText(settings, 'pubsubOutputBufferHard', hard);
+      assignText(settings, 'pubsubOutputBufferSoft', soft);
+      assignText(settings, 'pubsubOutputBufferSeconds', seconds);
+      continue;
+    }
     pairs.add(`${parseSize(hard)} ${parseSize(soft)}`);
     assignText(settings, 'clientOutputBufferHard', hard);
     if (parseSize(soft) !== 0) assignText(settings, 'clientOutputBufferSoft', soft);
   }
-  if (pairs.size > 1) throw new ValueError('must be the same for all client classes: here one limit holds for all.');
+  if (pairs.size > 1)
+    throw new ValueError('must be the same for normal clients and replicas: here one limit holds for both.');
 }
 
 /** Glob match of a parameter name: * ? [set]; case does not matter. No recursion, so no pattern is expensive. */
@@ -175,6 +186,7 @@ function setOne(settings: Settings, name: string, value: string): string | undef
     return undefined;
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
+    if (key === 'notifyKeyspaceEvents') return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
     return inRedisWords(error.message);
   }
 }

@@ -5,6 +5,7 @@
  * all come from this table; nothing else lists settings. Invariant: every default is a value that its kind accepts.
  */
 import { acceptedLines } from './accepted.js';
+import { eventClasses } from './event-classes.js';
 import {
   addresses,
   countOrAuto,
@@ -78,6 +79,9 @@ export interface Settings extends MemcachedSettings {
   timeout: number;
   clientOutputBufferSoft: number;
   clientOutputBufferHard: number;
+  pubsubOutputBufferSoft: number;
+  pubsubOutputBufferHard: number;
+  pubsubOutputBufferSeconds: number;
   clientQueryBufferLimit: number;
   protoMaxBulkLen: number;
 
@@ -86,6 +90,8 @@ export interface Settings extends MemcachedSettings {
   aclPubsubDefault: PubsubDefault;
   acllogMaxLen: number;
 
+  notifyKeyspaceEvents: number;
+  trackingTableMaxKeys: number;
   busyReplyThreshold: number;
   slowlogLogSlowerThan: number;
   slowlogMaxLen: number;
@@ -223,6 +229,27 @@ export const schema: Schema = {
     'Unsent replies of a connection above which it is closed; 0 = never.',
     LIVE,
   ),
+  pubsubOutputBufferHard: declare(
+    'Clients and limits',
+    size(MIB, 4 * GIB, true),
+    32 * MIB,
+    'The same for a connection that subscribes to channels: messages that it has not taken; 0 = never.',
+    LIVE,
+  ),
+  pubsubOutputBufferSoft: declare(
+    'Clients and limits',
+    size(64 * KIB, 4 * GIB, true),
+    8 * MIB,
+    'Unsent messages of a subscriber above which it is closed after some seconds; 0 = never.',
+    LIVE,
+  ),
+  pubsubOutputBufferSeconds: declare(
+    'Clients and limits',
+    integer(0, 2_000_000, 'SECONDS'),
+    60,
+    'How many seconds a subscriber may be above its soft limit.',
+    LIVE,
+  ),
   clientQueryBufferLimit: declare(
     'Clients and limits',
     size(MIB, 4 * GIB),
@@ -272,6 +299,20 @@ export const schema: Schema = {
     { live: true, redis: ['busy-reply-threshold', 'lua-time-limit'] },
   ),
 
+  notifyKeyspaceEvents: declare(
+    'Observation and tuning',
+    eventClasses(),
+    0,
+    'Keyspace events to send: K and E say where to, g $ l s h z x e t d n m what, A all but n and m; empty = none.',
+    { live: true, redis: ['notify-keyspace-events'] },
+  ),
+  trackingTableMaxKeys: declare(
+    'Observation and tuning',
+    integer(0, 2 ** 31 - 1),
+    1_000_000,
+    'Keys that one worker remembers for CLIENT TRACKING; beyond it, keys are invalidated early. 0 = no limit.',
+    { live: true, redis: ['tracking-table-max-keys'] },
+  ),
   slowlogLogSlowerThan: declare(
     'Observation and tuning',
     integer(-1, 2 ** 40, 'MICROSECONDS'),

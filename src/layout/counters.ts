@@ -83,7 +83,16 @@ export const enum Counter {
   deniedCommands = 69,
   deniedKeys = 70,
   deniedChannels = 71,
-  COUNT = 80,
+  /** Clients that subscribe to something, clients that track, keys and prefixes that are tracked (gauges). */
+  pubsubClients = 80,
+  trackingClients = 81,
+  trackedKeys = 82,
+  trackedPrefixes = 83,
+  /** Clients whose commands wait for the end of CLIENT PAUSE (gauge). */
+  pausedClients = 84,
+  /** Clients that wait in a blocking command (gauge). */
+  blockedClients = 85,
+  COUNT = 96,
 }
 
 /** Words of one command's statistics in a row. */
@@ -242,6 +251,12 @@ export const GAUGES: readonly Counter[] = [
   Counter.suspendedClients,
   Counter.luaScriptBytes,
   Counter.luaFunctionBytes,
+  Counter.blockedClients,
+  Counter.pausedClients,
+  Counter.pubsubClients,
+  Counter.trackingClients,
+  Counter.trackedKeys,
+  Counter.trackedPrefixes,
 ];
 
 function isGauge(counter: Counter): boolean {

@@ -104,6 +104,30 @@ export const enum Super {
   GRAVE_UNIT_WORD = 194,
   GRAVE_COUNT_WORD = 195,
 
+  /** Lock of the interest table (layout/interest) and of the pattern page (layout/patterns). */
+  INTEREST_LOCK_WORD = 208,
+  /** Page of bucket heads, 0 = none yet; first free node; nodes ever handed out; node pages. */
+  INTEREST_HEADS_WORD = 209,
+  INTEREST_FREE_WORD = 210,
+  INTEREST_CARVED_WORD = 211,
+  INTEREST_PAGES_WORD = 212,
+  /** Counts that are never too low, so that nobody looks for what is not there: channel nodes, waiters. */
+  CHANNELS_WORD = 213,
+  WAITERS_WORD = 214,
+  /** Ticket last given to a blocked client. */
+  TICKET_WORD = 215,
+  /** Page of pattern subscriptions, 0 = none yet; its version. */
+  PATTERNS_PAGE_WORD = 216,
+  PATTERNS_VERSION_WORD = 217,
+  /** Participants with MONITOR clients, with clients that track by prefix. */
+  MONITORS_WORD = 218,
+  BROADCAST_WORD = 219,
+  /** Waiters that only a participant alone may serve: a count that is never too low. */
+  ALONE_WAITERS_WORD = 220,
+
+  /** Pages of interest nodes. */
+  INTEREST_DIRECTORY_WORD = 704,
+
   /** Counters of participants that have left, 64 doubles. */
   DEPARTED_STATS_WORD = 512,
 
@@ -134,6 +158,8 @@ export const enum Shard {
   EXPIRING_WORD = 7,
   /** 1 = hashes of the shard may have fields with an expiry, 2 = the same, and a walk of the sweep has begun since it was 1. */
   FIELD_EXPIRY_WORD = 8,
+  /** Who wants to hear of changes in this shard: never too low. Writers look at the interest table when it is not 0. */
+  INTERESTS_WORD = 9,
   WORDS = 16,
 }
 
@@ -168,7 +194,23 @@ export const enum Participant {
   UNBATCHED_WORD = 4,
   /** Random, new each time the seat is taken. */
   INCARNATION_WORD = 5,
+  /** Page of its mailbox, 0 = it receives nothing; the lock of whoever appends; the eventfd that wakes it, in its process. */
+  MAILBOX_WORD = 6,
+  MAILBOX_LOCK_WORD = 7,
+  WAKE_FD_WORD = 8,
+  /** ParticipantRole bits. */
+  ROLES_WORD = 9,
   WORDS = 16,
+}
+
+/** What a participant wants to hear of; see store/interests. */
+export const enum ParticipantRole {
+  /** It has nodes in the interest table, or had. */
+  INTERESTED = 1,
+  MONITORS = 2,
+  BROADCAST = 4,
+  /** It has clients that track, in whatever mode: they want to hear of flushes. */
+  TRACKS = 8,
 }
 
 export const enum ParticipantState {
@@ -231,6 +273,11 @@ export const enum PageKind {
   PARTICIPANT = 8,
   /** Taken from the pool by a participant and not yet put to use. */
   TAKEN = 9,
+  /** A participant's mailbox, its wait records: they go with it. */
+  MAILBOX = 10,
+  WAITS = 11,
+  /** Bucket heads, nodes or patterns of the interest table. */
+  INTEREST = 12,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

@@ -79,6 +79,29 @@ export class Output {
     this.conn = -1;
   }
 
+  /** Between `end` and `begin`: what is written next, up to `length` bytes and one record, stays in one piece for `repeat`. */
+  keepTogether(length: number): void {
+    if (this.position + length > this.limit || this.sendCount + 1 >= this.sendCapacity) this.flushAll();
+  }
+
+  /** Between `end` and `begin`: sends a range of the buffer, written since the last flush, to another connection as well. */
+  repeat(conn: number, offset: number, length: number): void {
+    if (this.sendCount === this.sendCapacity) {
+      // The bytes stay where they are: only the records are handed over.
+      this.flushSends(this.sendCount);
+      this.sendCount = 0;
+    }
+    this.conn = conn;
+    this.record(SendKind.OUTPUT, offset, length, 0);
+    this.conn = -1;
+    this.totalBytes += length;
+  }
+
+  /** The connection that is written to; -1 between `end` and `begin`. */
+  get connection(): number {
+    return this.conn;
+  }
+
   /** Room for `length` (<= MAX_RESERVE_BYTES) contiguous bytes; returns the offset to write at (the new `position`). */
   reserve(length: number): number {
     if (this.position + length > this.limit) this.makeRoom();

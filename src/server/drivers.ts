@@ -8,6 +8,7 @@ import type { Environment } from '../commands/environment.js';
 import { Executor } from '../commands/executor.js';
 import { createCommandTable } from '../commands/families.js';
 import { MemcachedDriver } from '../commands/memcached/driver.js';
+import type { Hub } from '../commands/messaging/hub.js';
 import { RespDriver } from '../commands/resp-driver.js';
 import { LIBRARIES_FILE } from '../commands/scripting/function-libraries.js';
 import { Scripting } from '../commands/scripting/scripting.js';
@@ -31,6 +32,7 @@ export interface DriverParts {
 export interface Drivers {
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
+  readonly hub: Hub;
   /** A further one for Redis clients: see ScriptTurns. */
   readonly makeScriptDriver: () => Driver;
 }
@@ -73,5 +75,5 @@ export function createDrivers({ keyspace, output, control, counters, totals, sha
     const second = new Reply(output);
     return new RespDriver(new Executor(environment, executor.table, second), second);
   };
-  return { drivers, makeScriptDriver };
+  return { drivers, hub: executor.hub, makeScriptDriver };
 }

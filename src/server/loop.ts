@@ -6,14 +6,17 @@
  * Owns the order of things in a turn. The invariant: between enterBatch and leaveBatch nothing waits or sleeps, and what
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
+import type { Hub } from '../commands/messaging/hub.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
 import { addon, Event, EventKind, type Pump } from '../native/addon.js';
 import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
+import { LoopClients } from './client-host.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
+import { Limits } from './limits.js';
 import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
 import { answerTopic } from './topics.js';
@@ -44,6 +47,8 @@ export interface LoopParts {
   readonly control: WorkerControl;
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
+  /** Messages between workers; absent in tests of the loop alone. */
+  readonly hub?: Hub;
   /** A further driver for Redis clients, for the turns within a long script. */
   readonly makeScriptDriver: () => Driver;
 }
@@ -62,6 +67,7 @@ export class Loop implements ControlHost {
   readonly connections: Connections;
   readonly pump: Pump;
   readonly control: WorkerControl;
+  readonly hub: Hub | null;
   nowMs: number;
 
   readonly #output: Output;
@@ -69,6 +75,7 @@ export class Loop implements ControlHost {
   readonly #clock: Clock;
   readonly #values: Float64Array;
   readonly #drivers: readonly Driver[];
+  readonly #limits: Limits;
   readonly #events: Int32Array;
   readonly #input: Bytes;
   /** Requests too large for the input buffer lie in arenas of their own. */
@@ -101,6 +108,7 @@ export class Loop implements ControlHost {
     this.#clock = parts.clock;
     this.#values = parts.counters.values;
     this.#drivers = parts.drivers;
+    this.hub = parts.hub ?? null;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
     this.#scriptTurns = new ScriptTurns(
@@ -112,7 +120,8 @@ export class Loop implements ControlHost {
     );
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
-    this.#applySettings();
+    this.#limits = new Limits(parts.pump, parts.store, parts.control, this.connections, this.hub);
+    parts.hub?.attach(new LoopClients(this, parts.clock, this.#limits));
   }
 
   /** Runs until stop() and the last connection's end. */
@@ -123,8 +132,10 @@ export class Loop implements ControlHost {
 
   turn(timeoutMs: number): void {
     const output = this.#output;
+    const hub = this.hub;
     const count = this.pump.poll(output.sendCount, timeoutMs);
     output.restart();
+    hub?.awake();
     this.nowMs = this.#clock.tick();
     this.#store.setClock(this.nowMs);
     const values = this.#values;
@@ -132,11 +143,15 @@ export class Loop implements ControlHost {
 
     const monotonicMs = this.#clock.monotonicMs;
     const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
-    if (count > 0 || isSliceDue) {
+    const isMailDue = hub?.isDue(monotonicMs) === true;
+    if (count > 0 || isSliceDue || isMailDue) {
       if (this.#store.tryEnterBatch()) {
         if (this.#isShutOut) this.#endShutOut();
+        if (isMailDue) hub?.turn(monotonicMs);
         this.#handleAll(count);
         if (isSliceDue) this.#background(count > 0);
+        // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
+        hub?.endTurn();
         this.#store.leaveBatch();
       } else {
         this.#isShutOut = true;
@@ -159,6 +174,7 @@ export class Loop implements ControlHost {
     if (this.#hasMore) return 0;
     let waitMs = Math.min(this.#nextSliceAtMs - addon.monotonicMs(), POLL_MAX_MS);
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
+    if (this.hub !== null) waitMs = Math.min(waitMs, this.hub.sleep(this.#clock.monotonicMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
     return waitMs <= 0 ? 0 : Math.ceil(waitMs);
   }
@@ -223,7 +239,7 @@ export class Loop implements ControlHost {
         this.control.drain();
         return;
       case EventKind.PEER_END:
-        // It waits for an answer or a pause and has closed its sending side: it still gets its replies.
+        this.#peerEnded(conn);
         return;
     }
   }
@@ -318,7 +334,7 @@ export class Loop implements ControlHost {
       return;
     }
     this.#values[Counter.connectionsAccepted]++;
-    this.#limit(conn);
+    this.#limits.apply(conn);
     const client = driver.open(this.connections.nextClientId(), conn, this.pump.peerAddress(conn));
     this.connections.add(conn, client, driver, kind, this.nowMs);
   }
@@ -337,6 +353,12 @@ export class Loop implements ControlHost {
     else if (reason === ENOBUFS) values[Counter.connectionsOutputLimitClosed]++;
     else if (reason === EMSGSIZE) values[Counter.connectionsInputLimitClosed]++;
     this.connections.remove(conn);
+  }
+
+  /** One that waits for an answer or a pause still gets its replies; a blocked one, as in Redis, does not wait any longer. */
+  #peerEnded(conn: number): void {
+    const client = this.connections.at(conn);
+    if (client !== null && this.hub?.endsWithPeer(client) === true) this.closeClient(conn, false);
   }
 
   #datagram(event: number, slot: number): void {
@@ -380,29 +402,8 @@ export class Loop implements ControlHost {
     }
   }
 
-  // ---- limits
-
   settingsChanged(): void {
-    this.#applySettings();
-    for (let conn = 0; conn < this.connections.clients.length; conn++) {
-      if (this.connections.clients[conn] !== null) this.#limit(conn);
-    }
-  }
-
-  #applySettings(): void {
-    const { settings } = this.control;
-    this.#store.setPolicy(settings.maxmemoryPolicy);
-    this.#store.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
-    this.#store.setMaxMemory(settings.maxmemory);
-    // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
-    // limit stops a flood below it, at little cost.
-    const ceiling = settings.maxclients + FLOOD_MARGIN;
-    this.pump.setGlobalLimits(ceiling, settings.clientQueryBufferLimit, TOO_MANY);
-  }
-
-  #limit(conn: number): void {
-    const { clientOutputBufferSoft, clientOutputBufferHard, timeout } = this.control.settings;
-    this.pump.setLimits(conn, clientOutputBufferSoft, clientOutputBufferHard, timeout * 1000);
+    this.#limits.settingsChanged();
   }
 
   // ---- the control plane's wishes
@@ -492,5 +493,3 @@ export class Loop implements ControlHost {
 const ETIMEDOUT = 110;
 const ENOBUFS = 105;
 const EMSGSIZE = 90;
-const FLOOD_MARGIN = 64;
-const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');

@@ -3,7 +3,10 @@
  *
  * The invariant: an answer is plain data and speaks of this worker alone; whoever asked merges the answers.
  */
+
 import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
+import type { Hub } from '../commands/messaging/hub.js';
+import { matchingNames } from '../commands/pubsub.js';
 import type { Pump } from '../native/addon.js';
 import { Closing } from '../protocol/driver.js';
 import type { Connections } from './connections.js';
@@ -15,6 +18,7 @@ export interface TopicContext {
   readonly control: WorkerControl;
   readonly pump: Pump;
   readonly nowMs: number;
+  readonly hub: Hub | null;
   /** Closes a connection at once, or after its pending reply when `afterReply`. */
   closeClient(conn: number, afterReply: boolean): void;
 }
@@ -44,6 +48,19 @@ const answers: Answers = {
       context.closeClient(conn, context.control.isAwaitingAnswer(context.connections.at(conn)!.id));
     }
     return victims.length;
+  },
+
+  channels: ({ hub }, { pattern, isShard }) => {
+    if (hub === null) return [];
+    const { channels, shardChannels } = hub.subscriptions;
+    return matchingNames(isShard ? shardChannels : channels, pattern);
+  },
+
+  clientSeat: ({ hub }, { id }) => (hub === null || hub.clientOf(id) === null ? -1 : hub.seat),
+
+  clientUnblock: ({ connections, hub }, { id, withError }) => {
+    const client = connections.clients.find((candidate) => candidate?.id === id);
+    return client != null && hub?.unblock(client, withError) === true;
   },
 
   clientPause: ({ control }, { untilMs, writesOnly }) => {

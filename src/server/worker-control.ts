@@ -298,6 +298,7 @@ export class WorkerControl implements Control {
 
   #countSuspended(): void {
     this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size;
+    this.#counters.values[Counter.pausedClients] = this.#paused.size;
   }
 
   // ---- long scripts

@@ -52,7 +52,7 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     pump.flush(sendCount),
   );
   const totals = new CounterTotals(start.counterBlock, start.counterBaseline);
-  const { drivers, makeScriptDriver } = createDrivers({
+  const { drivers, hub, makeScriptDriver } = createDrivers({
     keyspace: store,
     output,
     control,
@@ -60,7 +60,8 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     totals,
     sharedScripts: start.sharedScripts,
   });
-  const loop = new Loop({ pump, output, store, clock: new Clock(addon), counters, control, drivers, makeScriptDriver });
+  const clock = new Clock(addon);
+  const loop = new Loop({ pump, output, store, clock, counters, control, drivers, hub, makeScriptDriver });
   listen(pump, start.settings);
   return loop;
 }

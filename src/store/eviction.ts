@@ -13,6 +13,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from './change-feed.js';
 import { Graveyard } from './collections/graveyard.js';
 import { Ownership } from './collections/ownership.js';
 import { Demotion } from './demotion.js';
@@ -388,12 +389,12 @@ export class Eviction {
     // The running command may have it open.
     if (isTree && (!this.#lockedHere || keyspace.gate.isExclusive)) return Verdict.SKIPPED;
     if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
-      keyspace.removeEntry();
+      keyspace.removeEntry(Notify.EXPIRED);
       keyspace.statistics[Stat.EXPIRED]++;
       return Verdict.FREED;
     }
     if (this.isFlushed(index.page, index.unit)) {
-      keyspace.removeEntry();
+      keyspace.removeEntry(Notify.NONE);
       return Verdict.FREED;
     }
     const frequency = index.frequency;
@@ -413,7 +414,7 @@ export class Eviction {
   /** Evicts the item of the entry that the index stands on; its shard is locked. */
   evict(page: number, unit: number): void {
     this.onEvict?.(page, unit);
-    this.#keyspace.removeEntry();
+    this.#keyspace.removeEntry(Notify.EVICTED);
     this.#keyspace.statistics[Stat.EVICTED]++;
   }
 

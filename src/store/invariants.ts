@@ -25,6 +25,7 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import { checkCollection, checkGraveyard } from './collections/check.js';
 import { hashKey } from './hash.js';
+import { checkInterests } from './interest-invariants.js';
 import type { Keyspace } from './keyspace.js';
 import { forEachEntry, forEachLogItem } from './repair.js';
 
@@ -73,6 +74,7 @@ export function checkInvariants(keyspace: Keyspace): number {
   notePins(memory, note);
   checkClasses(memory, note, places);
   checkPages(memory, places, keyspace.stats().repairs);
+  checkInterests(memory, (problem) => check(false, () => problem));
   return items;
 }
 

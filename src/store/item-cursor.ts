@@ -9,7 +9,7 @@ import { Bucket } from '../layout/bucket.js';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { Database, ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
+import { Database, ParticipantPage as P, PageInfo, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { CapacityLog } from '../memory/capacity-log.js';
 import { type Held, MOVING_SLOT, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
@@ -19,6 +19,7 @@ import type { Pins } from '../memory/pins.js';
 import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
+import { ChangeFeed, Notify } from './change-feed.js';
 import { nodeBytes } from './collections/forms.js';
 import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
@@ -70,6 +71,7 @@ export class ItemCursor {
   readonly log: CapacityLog;
   readonly pins: Pins;
   readonly index: Index;
+  readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
   readonly graveyard: Graveyard;
 
@@ -88,9 +90,9 @@ export class ItemCursor {
   #cursorSlot = 0;
   #cursorArena = 0;
   /** The key of the last find, to tell whether commit may use the cursor; offset -1 = no. */
-  protected foundBytes: Bytes;
-  protected foundOffset = -1;
-  protected foundLength = 0;
+  foundBytes: Bytes;
+  foundOffset = -1;
+  foundLength = 0;
   protected foundHash = 0;
   protected foundDatabase = 0;
   protected found = false;
@@ -119,12 +121,11 @@ export class ItemCursor {
     this.foundBytes = memory.arenas[0];
     this.#cursorWords = memory.ctl;
     this.index = new Index(memory, parts.journal, parts.pool);
+    this.feed = new ChangeFeed(memory, parts.journal, parts.pool);
     this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     parts.journal.settle = () => this.settle();
     this.refreshClock();
   }
-
-  // ---- clock and hash
 
   refreshClock(): void {
     this.setClock(addon.realtimeMs());
@@ -148,8 +149,6 @@ export class ItemCursor {
   physical(db: number): number {
     return this.ctl[this.databaseTable + db];
   }
-
-  // ---- find
 
   /** Positions the cursor on the live item of a key. Its lock is held. An expired item is removed and is a miss. */
   find(hash: number, db: number, bytes: Bytes, offset: number, length: number): boolean {
@@ -189,7 +188,7 @@ export class ItemCursor {
         if (index.hasExpiry && index.expiryMs <= this.nowMs) {
           this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
           this.statistics[Stat.EXPIRED]++;
-          this.unlink();
+          this.unlink(Notify.EXPIRED);
           return false;
         }
         this.setCursor(hash, item, itemOffset, page, word & 0xffff, shape);
@@ -357,8 +356,6 @@ export class ItemCursor {
     this.statistics[Stat.MISSES]++;
   }
 
-  // ---- linking and unlinking
-
   /** The changes of the running command stand: from here a crash does not undo them. Locks are still held. */
   settle(): void {
     this.journal.commit();
@@ -400,20 +397,23 @@ export class ItemCursor {
     }
   }
 
-  protected unlink(): void {
+  protected unlink(event: Notify): void {
     this.restore();
-    this.removeEntry();
+    this.removeEntry(event);
   }
 
-  /** Deletes the item of the entry that the index stands on (eviction, expiry, purge). The cursor is left alone. */
-  removeEntry(): void {
+  /** Deletes the item of the entry that the index stands on (eviction, expiry, purge), for the reason `event`. The cursor is left alone. */
+  removeEntry(event: Notify): void {
     this.makeHeldRoom();
     const { index } = this;
     const { page, unit } = index;
     const header = locationOffset(page, unit) >>> 2;
-    const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+    const item = this.arenas[page >>> Page.ARENA_SHIFT];
+    const { i32 } = item;
     const hash = i32[header + Item.HASH_WORD];
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
+    if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) this.feed.noteRemoval(item, header, event);
+    if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, item, header);
     this.ctl[counts]--;
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);
@@ -464,8 +464,6 @@ export class ItemCursor {
     if ((kind & 0xff) === PageKind.LARGE) return this.ctl[info + PageInfo.FREE_HEAD_WORD] * Page.BYTES;
     return unitsOf(itemBytes(this.keyLength, this.valueLength)) << Page.UNIT_SHIFT;
   }
-
-  // ---- pins and freeing
 
   /** Keeps the found item's bytes in place until unpin; 0 = the table is full or the value short: copy out instead. */
   pin(): number {

@@ -13,16 +13,20 @@ import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
 import { Page, unitsOf } from '../layout/location.js';
 import { PageKind, Shard, Super } from '../layout/superblock.js';
+import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from './change-feed.js';
 import { Collection } from './collections/collection.js';
 import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
+import type { Interests } from './interests.js';
 import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
 import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
+import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { collectDead, restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
@@ -75,6 +79,18 @@ export class Keyspace extends Staging {
     for (const collection of this.collections) collection.close();
   }
 
+  get interests(): Interests {
+    return this.feed.interests;
+  }
+
+  get mailboxes(): Mailboxes {
+    return this.feed.mailboxes;
+  }
+
+  get patterns(): Patterns {
+    return this.feed.patterns;
+  }
+
   // ---- locks
 
   lock(hash: number): void {
@@ -87,6 +103,7 @@ export class Keyspace extends Staging {
   }
 
   unlock(hash: number): void {
+    if (this.feed.readyCount !== 0) this.feed.settled();
     this.settle();
     if (this.growPending) this.growShard(hash);
     this.memory.unlock(this.index.shardWord(hash));
@@ -96,6 +113,7 @@ export class Keyspace extends Staging {
 
   /** Ends what a command did under several locks, before they are released: `isLocked` tells whether a shard is ours. */
   settleShards(isLocked: (shard: number) => boolean): void {
+    if (this.feed.readyCount !== 0) this.feed.settled();
     this.settle();
     this.forgetFinds();
     if (!this.growPending) return;
@@ -278,6 +296,9 @@ export class Keyspace extends Staging {
     const hash = this.cursorHash;
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
+    if (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
+      this.feed.noteChange(this.value, this.itemOffset >>> 2, false);
+    }
   }
 
   /** How the found item has been used, as its entry keeps it: a renamed item takes it along. */
@@ -293,8 +314,22 @@ export class Keyspace extends Staging {
 
   /** Deletes the found item. */
   remove(): void {
-    this.unlink();
+    // Streams: who waits in a consumer group learns that it is gone.
+    if (this.ctl[this.index.shardWord(this.cursorHash) + Shard.INTERESTS_WORD] !== 0) {
+      this.signalReady(this.cursorHash, this.value, this.keyOffset, this.keyLength);
+    }
+    this.unlink(Notify.NONE);
     this.foundOffset = -1;
+  }
+
+  /** True when somebody is interested in changes of the hash's shard, which is locked. */
+  isWatched(hash: number): boolean {
+    return this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0;
+  }
+
+  /** Whoever waits for the key (its shard is locked) shall look at it before the lock is released. Every change of a value says so itself. */
+  signalReady(hash: number, bytes: Bytes, offset: number, length: number): void {
+    this.feed.signalReady(hash, this.interests.check(bytes, offset, length));
   }
 
   /** A number that changes whenever the key's value or expiry does (WATCH): 0 when it does not exist. */
@@ -317,10 +352,12 @@ export class Keyspace extends Staging {
   /** Empties a database. The gate is closed. */
   flush(db: number): void {
     this.databases.flush(db);
+    this.feed.flushed();
   }
 
   flushAll(): void {
     this.databases.flushAll();
+    this.feed.flushed();
   }
 
   swapDatabases(a: number, b: number): void {

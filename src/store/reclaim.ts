@@ -10,6 +10,7 @@ import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { PageInfo, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
+import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
 import type { Index } from './index.js';
 import type { Keyspace } from './keyspace.js';
@@ -194,7 +195,7 @@ export class Reclaim {
     const isEvictable = isExpired || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
     if (!isEvictable || (!isExpired && this.#index.frequency > 0)) return Settled.KEEP;
     if (isExpired) {
-      keyspace.removeEntry();
+      keyspace.removeEntry(Notify.EXPIRED);
       statistics[Stat.EXPIRED]++;
     } else {
       this.#eviction.evict(page, unit);

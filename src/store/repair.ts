@@ -22,6 +22,7 @@ import {
 } from '../layout/superblock.js';
 import { FIRST_DEFERRED } from '../memory/held.js';
 import { Journal } from '../memory/journal.js';
+import { closeMailbox, releaseMailboxLocks } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT } from '../memory/slab-classes.js';
@@ -103,6 +104,11 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
   const { ctl } = memory;
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
+  // Nobody sends to it or serves its clients any more before its pages go.
+  keyspace.interests.forget(dead);
+  keyspace.patterns.forget(dead);
+  closeMailbox(memory, dead);
+  keyspace.mailboxes.forget(dead);
   if (page !== NO_PAGE) {
     const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     const base = pageOffset(page) >>> 2;
@@ -124,7 +130,13 @@ function isOwnedBy(memory: Memory, word: number, participant: number): boolean {
 }
 
 function releaseAllocatorLocks(memory: Memory, dead: number): void {
-  for (const word of [Super.PAGE_LOCK_WORD, Super.RECLAIM_LOCK_WORD, Super.PIN_LOCK_WORD, Super.GRAVE_LOCK_WORD]) {
+  for (const word of [
+    Super.PAGE_LOCK_WORD,
+    Super.RECLAIM_LOCK_WORD,
+    Super.PIN_LOCK_WORD,
+    Super.INTEREST_LOCK_WORD,
+    Super.GRAVE_LOCK_WORD,
+  ]) {
     if (!isOwnedBy(memory, word, dead)) continue;
     if (word === Super.PAGE_LOCK_WORD) recountFreePages(memory);
     if (word === Super.PIN_LOCK_WORD) recountPins(memory);
@@ -134,6 +146,7 @@ function releaseAllocatorLocks(memory: Memory, dead: number): void {
     const word = memory.classTable + c * SlabClass.WORDS + SlabClass.LOCK_WORD;
     if (isOwnedBy(memory, word, dead)) memory.releaseFor(word);
   }
+  releaseMailboxLocks(memory, dead);
 }
 
 function recountFreePages(memory: Memory): void {
@@ -407,13 +420,16 @@ function dropPins(keyspace: Keyspace, dead: number): void {
   for (let token = keyspace.pins.tokenOf(dead); token !== 0; token = keyspace.pins.tokenOf(dead)) keyspace.unpin(token);
 }
 
-/** Pages that the dead one took from the pool and had not put to use, and open log pages it had not noted yet. */
+/** An interest page that is in use has no owner. */
+const FREED_WITH_OWNER = new Set<number>([PageKind.TAKEN, PageKind.MAILBOX, PageKind.WAITS, PageKind.INTEREST]);
+
+/** Pages that the dead one took from the pool and had not put to use, those that were its own, and open log pages it had not noted yet. */
 function freeTakenPages(keyspace: Keyspace, dead: number, ownPage: number): void {
   const { memory } = keyspace;
   const visit = (page: number): void => {
     const kind = memory.ctl[memory.pageInfo(page)];
     if (((kind >>> 16) & 0xff) !== dead + 1 || page === ownPage) return;
-    if ((kind & 0xff) === PageKind.TAKEN) keyspace.pool.free(page);
+    if (FREED_WITH_OWNER.has(kind & 0xff)) keyspace.pool.free(page);
     else if ((kind & 0xff) === PageKind.SLAB) keyspace.slabs.reopenPage(page);
     else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
     else if (

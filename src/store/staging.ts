@@ -13,6 +13,7 @@ import { STAGED_SLOT } from '../memory/held.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
 import { ItemCursor, type KeyspaceParts, LINKED } from './item-cursor.js';
 import { Stat } from './statistics.js';
@@ -277,6 +278,7 @@ export abstract class Staging extends ItemCursor {
         return false;
       }
       if (expiryMs !== 0) index.setExpiry(hash, expiryMs);
+      if ((this.feed.notifies & Notify.NEW) !== 0) this.feed.noteEvent(Notify.NEW, item, header);
       const counts = this.counts(hash, database);
       this.ctl[counts]++;
       if (expiryMs !== 0) this.ctl[counts + Database.EXPIRING_OFFSET]++;
@@ -458,5 +460,6 @@ export abstract class Staging extends ItemCursor {
     this.ctl[shard + Shard.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_HIGH_WORD] = this.ctl[shard + Shard.VERSION_HIGH_WORD];
+    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.feed.noteChange(item, header, true);
   }
 }

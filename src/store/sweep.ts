@@ -8,6 +8,7 @@ import { Bucket } from '../layout/bucket.js';
 import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
+import { Notify } from './change-feed.js';
 import { FieldSweep } from './collections/field-sweep.js';
 import type { Keyspace } from './keyspace.js';
 import { Stat } from './statistics.js';
@@ -151,12 +152,14 @@ export class Sweep {
       for (let slot = 0; slot < Bucket.SLOTS; slot++) {
         if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
         index.slot = slot;
+        let event = Notify.NONE;
         if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
           keyspace.statistics[Stat.EXPIRED]++;
+          event = Notify.EXPIRED;
         } else if (!purging || !keyspace.eviction.isFlushed(index.page, index.unit)) {
           continue;
         }
-        keyspace.removeEntry();
+        keyspace.removeEntry(event);
         removed++;
       }
     } while (index.next());

@@ -12,7 +12,7 @@ type Info = [string, number, string[], number, number, number, string[], string[
 /** Flags of ours that Redis's command does not have. */
 const EXTRA_FLAGS: readonly { readonly command: RegExp; readonly flag: string; readonly because: string }[] = [
   {
-    command: /^(config\|rewrite|acl\|(setuser|deluser|load|save)|debug)$/,
+    command: /^(client\|unblock|config\|rewrite|acl\|(setuser|deluser|load|save)|debug)$/,
     flag: 'no_multi',
     because: 'other threads are asked, which a transaction cannot wait for',
   },

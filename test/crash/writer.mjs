@@ -15,6 +15,7 @@ import { addon } from '../../dist/native/addon.js';
 import { HASHES, LISTS, SETS, SORTED_SETS } from '../../dist/store/collections/collection.js';
 import { copyCollection, moveCollection } from '../../dist/store/collections/rekey.js';
 import { attach } from '../../dist/store/open.js';
+import { Waits } from '../../dist/store/waits.js';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
@@ -319,12 +320,81 @@ function runAlone() {
   keyspace.openGate();
 }
 
+const waits = new Waits(keyspace.memory, keyspace.pool);
+const waiting = [];
+const subscribed = [];
+/** Sequence number of the last message from each participant. */
+const heard = new Map();
+let sent = 0;
+
+/** A message is its sender's number, as often as a length says that both know. */
+function hear(record, at) {
+  const word = at >>> 2;
+  const sender = (record.i32[word + 1] >>> 8) & 0xff;
+  const [stampSent, length] = [record.i32[word + 3], record.i32[word + 4]];
+  if ((record.i32[word + 1] & 0xff) !== 7) return; // an invalidation: keys change while we track them
+  const start = at + 24;
+  for (let i = start; i < start + length; i++) {
+    if (record.u8[i] !== (stampSent & 0xff))
+      fail(`message ${stampSent} of ${sender} is torn at byte ${i - start} of ${length}`);
+  }
+  const key = `${sender}:${record.i32[word + 2]}`;
+  if (stampSent <= (heard.get(key) ?? 0)) fail(`message ${stampSent} of ${key} comes behind ${heard.get(key)}`);
+  heard.set(key, stampSent);
+}
+
+function touchMessages() {
+  const { interests, mailboxes, patterns } = keyspace;
+  const kind = random(9);
+  const name = Bytes.from(`channel:${random(200)}`);
+  const check = interests.check(name, 0, name.length);
+  if (kind < 2) {
+    if (subscribed.length < 300 && interests.addSubscribers(3, hashOf(0, name), check, 1))
+      subscribed.push([hashOf(0, name), check]);
+  } else if (kind < 4 && subscribed.length > 0) {
+    const [hash, known] = subscribed.splice(random(subscribed.length), 1)[0];
+    interests.addSubscribers(3, hash, known, -1);
+  } else if (kind === 4) {
+    patterns.add(name, name.length, random(2) === 0 ? 1 : -1);
+  } else if (kind === 5) {
+    const key = Bytes.from(`shared:${random(SHARED_KEYS)}`);
+    const hash = hashOf(0, key);
+    keyspace.lock(hash);
+    interests.track(hash, interests.check(key, 0, key.length));
+    keyspace.unlock(hash);
+  } else if (kind === 6 && mailboxes.open(-1)) {
+    mailboxes.drainRing(hear);
+  } else if (kind === 7) {
+    const length = random(20) === 0 ? random(200_000) : random(500);
+    const body = Bytes.allocate(length);
+    body.u8.fill(++sent & 0xff);
+    // MONITOR's kind; a = whose life this is: a seat has several.
+    for (let seat = 0; seat < 8; seat++) mailboxes.send(seat, 7, options.firstStamp, sent, body, 0, length, body, 0, 0);
+    if (mailboxes.hasBacklog) mailboxes.flush();
+    mailboxes.drainLocal(() => undefined);
+  } else if (waiting.length < 20 && mailboxes.open(-1)) {
+    const place = waits.create(0, 1, name, Int32Array.of(0, name.length), 0, 1);
+    if (place === null) return;
+    const key = Bytes.from(`nobody-writes:${random(100)}`);
+    const hash = hashOf(0, key);
+    const keyCheck = interests.check(key, 0, key.length);
+    if (interests.addWaiter(hash, keyCheck, place.page, place.unit, place.ticket))
+      waiting.push([place, hash, keyCheck]);
+    else waits.cancel(place);
+  } else if (waiting.length > 0) {
+    const [place, hash, keyCheck] = waiting.splice(random(waiting.length), 1)[0];
+    interests.removeWaiter(hash, keyCheck, place.ticket);
+    if (!waits.cancel(place)) fail('a wait that nobody served cannot be cancelled');
+  }
+}
+
 function turn() {
   keyspace.refreshClock();
   keyspace.enterBatch();
   for (let i = 0; i < 50; i++) {
     const kind = random(100);
-    if (kind < 45) writeOwn();
+    if (kind < 10) touchMessages();
+    else if (kind < 45) writeOwn();
     else if (kind < 62) touchShared();
     else if (kind < 79) touchCollection();
     else if (kind < 80) carryCollection();

@@ -11,9 +11,11 @@
 import { Users } from '../../src/commands/acl/users.js';
 import type { Client } from '../../src/commands/client.js';
 import type { Control } from '../../src/commands/control.js';
+import type { Environment } from '../../src/commands/environment.js';
 import { Executor } from '../../src/commands/executor.js';
 import { createCommandTable } from '../../src/commands/families.js';
 import { RespDriver } from '../../src/commands/resp-driver.js';
+import type { CommandTable } from '../../src/commands/table.js';
 import { defaultSettings, type Settings } from '../../src/config/index.js';
 import { Bytes } from '../../src/layout/bytes.js';
 import { CounterRow, CounterTotals, createCounterBaseline, createCounterBlock } from '../../src/layout/counters.js';
@@ -36,17 +38,18 @@ export class Session {
   readonly #keyspace: Keyspace;
   readonly #output: Output;
   readonly #sends = new Int32Array(SENDS * Send.WORDS);
-  #sent: Uint8Array[] = [];
+  /** What each connection was sent and nobody has taken. */
+  readonly #sent = new Map<number, Uint8Array[]>();
   #pending: Uint8Array = new Uint8Array(0);
   #clients = 0;
 
-  constructor(keyspace: Keyspace, control: Control | null = null) {
+  /** `table`: further commands, for tests of what commands stand on. */
+  constructor(keyspace: Keyspace, control: Control | null = null, table: CommandTable = createCommandTable()) {
     this.#keyspace = keyspace;
     this.#output = new Output(Bytes.allocate(OUTPUT_BYTES), this.#sends, (count) => this.#take(count));
     const reply = new Reply(this.#output);
     const block = createCounterBlock(1);
-    const table = createCommandTable();
-    const environment = {
+    const environment: Environment = {
       keyspace,
       users: new Users(table),
       settings: this.settings,
@@ -75,7 +78,6 @@ export class Session {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
     const input = Bytes.from(Buffer.concat([this.#pending, bytes]));
     let consumed = 0;
-    this.#sent = [];
     this.#output.begin(this.client.conn);
     do {
       this.#keyspace.refreshClock();
@@ -84,23 +86,33 @@ export class Session {
       this.#keyspace.leaveBatch();
     } while (this.client.again);
     this.#output.end();
-    this.#take(this.#output.sendCount);
-    this.#output.restart();
+    const sent = this.got(this.client.conn);
     this.#pending = input.u8.slice(consumed);
     if (this.#keyspace.hasStaged) throw new Error('an item is still staged');
     if (this.faults.length > 0) throw this.faults[0];
-    return Buffer.concat(this.#sent).toString('latin1');
+    return sent;
   }
 
   /** What `write` replies outside any feed, as the control plane does with its answers. */
   later(write: () => void): string {
-    this.#sent = [];
-    this.#output.begin(this.client.conn);
+    this.write(this.client.conn, write);
+    return this.got(this.client.conn);
+  }
+
+  /** Runs `write` with the output on a connection. */
+  write(conn: number, write: () => void): void {
+    this.#output.begin(conn);
     write();
     this.#output.end();
+  }
+
+  /** What a connection was sent since it was last asked for. */
+  got(conn: number): string {
     this.#take(this.#output.sendCount);
     this.#output.restart();
-    return Buffer.concat(this.#sent).toString('latin1');
+    const sent = this.#sent.get(conn) ?? [];
+    this.#sent.delete(conn);
+    return Buffer.concat(sent).toString('latin1');
   }
 
   /**
@@ -122,8 +134,12 @@ export class Session {
   #take(count: number): void {
     for (let i = 0; i < count; i++) {
       const word = i * Send.WORDS;
+      const conn = this.#sends[word + Send.conn];
       const offset = this.#sends[word + Send.offset];
-      this.#sent.push(this.#output.u8.slice(offset, offset + this.#sends[word + Send.length]));
+      const bytes = this.#output.u8.slice(offset, offset + this.#sends[word + Send.length]);
+      const sent = this.#sent.get(conn);
+      if (sent === undefined) this.#sent.set(conn, [bytes]);
+      else sent.push(bytes);
     }
   }
 }

@@ -34,7 +34,8 @@ export const enum ReplyType {
 export type CollectionType = ReplyType.ARRAY | ReplyType.MAP | ReplyType.SET | ReplyType.PUSH;
 
 export class Reply {
-  readonly output: Output;
+  /** Another one while a reply is captured instead of sent (commands/messaging/capture). */
+  output: Output;
   /** 2 or 3: set by the driver when it turns to a client. */
   protocol = 2;
   /** Error replies written (all clients); the executor compares it to see whether a command failed. */

@@ -1,0 +1,169 @@
+/**
+ * What becomes of a change in a shard that somebody is interested in: invalidations for those who track the key, service for
+ * those who wait for it.
+ *
+ * The store calls `changed` while the key's shard is locked and the key's bytes are at hand, and `settled` before any lock is
+ * released. Who can run commands sets `serve`; everybody else (the embedded library) tells the waiters' own workers.
+ */
+import type { Bytes } from '../layout/bytes.js';
+import { InterestKind } from '../layout/interest.js';
+import { Item } from '../layout/item.js';
+import { MessageKind } from '../layout/mailbox.js';
+import { Participant, ParticipantRole, Super } from '../layout/superblock.js';
+import type { Journal } from '../memory/journal.js';
+import { Mailboxes } from '../memory/mailboxes.js';
+import type { Memory } from '../memory/memory.js';
+import type { PagePool } from '../memory/page-pool.js';
+import { Interests } from './interests.js';
+import { Patterns } from './patterns.js';
+
+/** INVALIDATE's second word: for clients that remember the key, or that asked for all keys of a prefix. */
+export const enum Invalidation {
+  TRACKED = 0,
+  BROADCAST = 1,
+}
+
+/** Classes of keyspace events, and where they go; the letters are those of notify-keyspace-events (config/event-classes). */
+export const enum Notify {
+  NONE = 0,
+  KEYSPACE = 1 << 0,
+  KEYEVENT = 1 << 1,
+  GENERIC = 1 << 2,
+  STRING = 1 << 3,
+  LIST = 1 << 4,
+  SET = 1 << 5,
+  HASH = 1 << 6,
+  ZSET = 1 << 7,
+  EXPIRED = 1 << 8,
+  EVICTED = 1 << 9,
+  STREAM = 1 << 10,
+  KEY_MISS = 1 << 11,
+  MODULE = 1 << 12,
+  NEW = 1 << 13,
+}
+
+export class ChangeFeed {
+  /** Of EXPIRED, EVICTED and NEW, what `onEvent` wants to hear. */
+  notifies = 0;
+  /** An item has expired, was evicted or is new; its shard is locked. Set by who sends keyspace events. */
+  onEvent: ((kind: Notify, physical: number, bytes: Bytes, offset: number, length: number) => void) | null = null;
+  /** Id of the client in whose name changes are made: it may have asked not to hear of its own. */
+  origin = 0;
+  /** Changed keys with waiters, not served yet: (hash, check) pairs. */
+  ready = new Int32Array(32);
+  readyCount = 0;
+  /** Serves the waiters of the ready keys; their shards are locked. */
+  serve: (() => void) | null = null;
+
+  readonly interests: Interests;
+  readonly mailboxes: Mailboxes;
+  readonly patterns: Patterns;
+  readonly #memory: Memory;
+
+  constructor(memory: Memory, journal: Journal, pool: PagePool) {
+    this.#memory = memory;
+    this.interests = new Interests(memory, journal, pool);
+    this.mailboxes = new Mailboxes(memory, pool);
+    this.patterns = new Patterns(memory, pool);
+  }
+
+  /** The item whose header is at word `header` has changed, in a shard that somebody is interested in. */
+  noteChange(item: Bytes, header: number, canServe: boolean): void {
+    const { i32 } = item;
+    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+    this.changed(i32[header + Item.HASH_WORD], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
+  }
+
+  /** The item is being removed. What expires or is evicted does so in nobody's name. */
+  noteRemoval(item: Bytes, header: number, event: Notify): void {
+    const { origin } = this;
+    if (event !== Notify.NONE) this.origin = 0;
+    this.noteChange(item, header, false);
+    this.origin = origin;
+  }
+
+  /** What `notifies` asks for has happened to an item. */
+  noteEvent(event: Notify, item: Bytes, header: number): void {
+    const shape = item.i32[header + Item.SHAPE_WORD];
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    this.onEvent?.(event, shape >>> Item.DB_SHIFT, item, (header << 2) + Item.HEADER_BYTES, keyLength);
+  }
+
+  /** A key has changed. `canServe`: it may be what somebody waits for (it did not just vanish in the background). */
+  changed(hash: number, bytes: Bytes, offset: number, length: number, canServe: boolean): void {
+    const { ctl } = this.#memory;
+    const interests = this.interests;
+    const check = interests.check(bytes, offset, length);
+    const tracking = interests.takeAll(InterestKind.TRACKED, hash, check);
+    for (let i = 0; i < tracking; i++)
+      this.#invalidate(interests.seats[i], Invalidation.TRACKED, bytes, offset, length);
+    if (Atomics.load(ctl, Super.BROADCAST_WORD) !== 0) this.#broadcast(bytes, offset, length);
+    if (canServe && Atomics.load(ctl, Super.WAITERS_WORD) !== 0) this.signalReady(hash, check);
+  }
+
+  /** The key of these two hashes may be what somebody waits for. Its shard is locked. */
+  signalReady(hash: number, check: number): void {
+    if (this.interests.collect(InterestKind.WAITER, hash, check) === 0) return;
+    const { ready } = this;
+    for (let i = 0; i < this.readyCount; i++) if (ready[i * 2] === hash && ready[i * 2 + 1] === check) return;
+    if (this.readyCount * 2 === ready.length) {
+      this.ready = new Int32Array(ready.length * 2);
+      this.ready.set(ready);
+    }
+    this.ready[this.readyCount * 2] = hash;
+    this.ready[this.readyCount * 2 + 1] = check;
+    this.readyCount++;
+  }
+
+  /** Before the locks are released: nobody else can take before the waiters do. */
+  settled(): void {
+    if (this.serve !== null) {
+      this.serve();
+      return;
+    }
+    for (let i = 0; i < this.readyCount; i++) this.tellWaiters(this.ready[i * 2], this.ready[i * 2 + 1]);
+    this.readyCount = 0;
+  }
+
+  /** Lets the workers of all waiters of a key look for themselves. */
+  tellWaiters(hash: number, check: number): void {
+    const interests = this.interests;
+    const waiting = interests.collect(InterestKind.WAITER, hash, check);
+    for (let i = 0; i < waiting; i++) {
+      // Mostly waiters of one worker stand together.
+      if (i === 0 || interests.seats[i] !== interests.seats[i - 1]) this.tell(interests.seats[i], hash, check);
+    }
+  }
+
+  tell(seat: number, hash: number, check: number): void {
+    const { ctlBytes } = this;
+    this.mailboxes.send(seat, MessageKind.CHANGED, hash, check, ctlBytes, 0, 0, ctlBytes, 0, 0);
+  }
+
+  /** A database was emptied or exchanged. The gate is closed. */
+  flushed(): void {
+    const { ctl, participantTable } = this.#memory;
+    const { ctlBytes } = this;
+    for (let seat = 0; seat < Participant.MAX; seat++) {
+      if (ctl[participantTable + seat * Participant.WORDS + Participant.ROLES_WORD] === 0) continue;
+      this.mailboxes.send(seat, MessageKind.INVALIDATE_ALL, this.origin, 0, ctlBytes, 0, 0, ctlBytes, 0, 0);
+    }
+  }
+
+  /** Stands for an empty byte string. */
+  get ctlBytes(): Bytes {
+    return this.#memory.arenas[0];
+  }
+
+  #broadcast(bytes: Bytes, offset: number, length: number): void {
+    for (let seat = 0; seat < Participant.MAX; seat++) {
+      if (!this.interests.hasRole(seat, ParticipantRole.BROADCAST)) continue;
+      this.#invalidate(seat, Invalidation.BROADCAST, bytes, offset, length);
+    }
+  }
+
+  #invalidate(seat: number, which: Invalidation, bytes: Bytes, offset: number, length: number): void {
+    const { origin, ctlBytes } = this;
+    this.mailboxes.send(seat, MessageKind.INVALIDATE, origin, which, bytes, offset, length, ctlBytes, 0, 0);
+  }
+}

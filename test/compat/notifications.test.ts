@@ -1,0 +1,142 @@
+/** Keyspace events against redis-server: which commands fire which events, in which order, in which database. */
+import { it } from 'vitest';
+import { compareConversations, type Line } from '../helpers/conversation.js';
+import { describeWithRedis } from '../helpers/redis-oracle.js';
+
+/** The listener hears everything; the requests follow. */
+function listening(classes: string, requests: readonly string[]): Line[] {
+  return [
+    ['l', 'PSUBSCRIBE __key*'],
+    ['p', `CONFIG SET notify-keyspace-events ${classes}`],
+    ...requests.map((request): Line => ['p', request]),
+    ['p', 'CONFIG SET notify-keyspace-events ""'],
+    ['p', 'SET unheard 1'],
+  ];
+}
+
+describeWithRedis('keyspace events', (peers) => {
+  it('of strings', () =>
+    compareConversations(
+      peers,
+      listening('KEAmn', [
+        'SET a 1',
+        'SET a 1 EX 100',
+        'SET a 1 NX',
+        'SET a 1 XX KEEPTTL',
+        'SET a 2 GET',
+        'SET g 2 GET PX 100000',
+        'SETNX a 1',
+        'SETNX b 1',
+        'GETSET b 2',
+        'GETSET c 2',
+        'SETEX c 100 1',
+        'PSETEX c 100000 1',
+        'MSET x 1 y 2 x 3',
+        'MSETNX x 1 z 1',
+        'MSETNX u 1 v 1',
+        'INCR n',
+        'DECRBY n 3',
+        'INCRBYFLOAT n 1.5',
+        'INCR n',
+        'APPEND a bc',
+        'SETRANGE a 1 xyz',
+        'SETRANGE nothing 0 ""',
+        'SETBIT bits 7 1',
+        'SETBIT bits 7 0',
+        'BITFIELD bits SET u8 0 5',
+        'BITFIELD bits GET u8 0',
+        'BITOP AND to bits a',
+        'BITOP AND to none1 none2',
+        'GET missing',
+        'GET a',
+        'MGET a missing missing2',
+        'STRLEN missing',
+        'GETRANGE missing 0 1',
+        'GETDEL a',
+        'GETDEL a',
+        'SET e 1',
+        'GETEX e EX 100',
+        'GETEX e PERSIST',
+        'GETEX e PERSIST',
+        'GETEX e',
+        'GETEX e PXAT 1',
+        'GETEX missing EX 1',
+      ]),
+    ));
+
+  it('of keys', () =>
+    compareConversations(
+      peers,
+      // Without n: where Redis deletes a key and adds it again, here its value is replaced.
+      listening('KEAm', [
+        'MSET a 1 b 2 c 3',
+        'DEL a nope',
+        'UNLINK b nope',
+        'RENAME c d',
+        'RENAME d d',
+        'SET e 1',
+        'RENAME e d',
+        'RENAMENX d f',
+        'SET g 1',
+        'RENAMENX f g',
+        'COPY f h',
+        'COPY f h REPLACE',
+        'COPY f h DB 3',
+        'MOVE f 2',
+        'MOVE h 2',
+        'SELECT 2',
+        'EXPIRE f 100',
+        'EXPIRE nope 100',
+        'EXPIRE f 100 NX',
+        'PEXPIREAT f 1',
+        'SET k 1 PX 100000',
+        'PERSIST k',
+        'PERSIST k',
+        'EXPIRE k -1',
+        'EXISTS k',
+        'TTL k',
+        'TYPE k',
+        'TOUCH k',
+        'OBJECT ENCODING k',
+        'SELECT 0',
+        'FLUSHDB',
+        'MULTI',
+        'SET m 1',
+        'DEL m',
+        'EXEC',
+      ]),
+    ));
+
+  it('of one class, to one place', async () => {
+    const requests = ['SET a 1 EX 100', 'DEL a', 'GET a', 'EXPIRE b 1'];
+    for (const classes of ['K$', 'Eg', 'KE', '$g', 'Em', 'Kn', 'KEx', 'KA']) {
+      await compareConversations(peers, listening(classes, requests));
+    }
+  });
+
+  it('of expiry', () =>
+    compareConversations(
+      peers,
+      [
+        ...listening('KEx', []).slice(0, 2),
+        ['p', 'SET a 1 PX 40'],
+        ['p', 'SELECT 1'],
+        ['p', 'SET b 1 PX 40'],
+        ['l', 'WAIT A MOMENT'],
+        ['p', 'GET b'],
+        ['p', 'SELECT 0'],
+        ['p', 'GET a'],
+        ['p', 'CONFIG SET notify-keyspace-events ""'],
+      ],
+      (text) => [...text.replace(/\*2[^*]*the-end\r\n$/, '').split('*4\r\n')].sort().join('|'),
+    ));
+
+  it('as a setting', () =>
+    compareConversations(peers, [
+      ...['KEA', 'AKE', '$lshzxetdgKE', 'KEmn', 'Kx', 'K', ''].flatMap((classes): Line[] => [
+        ['p', ['CONFIG', 'SET', 'notify-keyspace-events', classes]],
+        ['p', 'CONFIG GET notify-keyspace-events'],
+      ]),
+      ['p', 'CONFIG SET notify-keyspace-events KEy'],
+    ]));
+});
