@@ -54,7 +54,7 @@ export class Command {
     this.keys = spec.keys ?? [];
     const movable = spec.findKeys !== undefined || this.keys.some((key) => !('last' in key.find));
     this.flags = spec.flags | (movable ? Flag.MOVABLE_KEYS : 0);
-    this.categories = spec.categories | impliedCategories(this.flags);
+    this.categories = spec.categories | impliedCategories(this.flags, spec.categories);
     this.exclusive = spec.exclusive === true;
     this.timed = spec.timed !== false && (this.flags & Flag.FAST) === 0;
     this.largeArgument = spec.largeArgument ?? 0;
@@ -98,10 +98,10 @@ export class Command {
 }
 
 /** The categories that follow from flags, by Redis's rules. */
-function impliedCategories(flags: number): number {
+function impliedCategories(flags: number, own: number): number {
   let categories = 0;
   if ((flags & Flag.WRITE) !== 0) categories |= Category.WRITE;
-  if ((flags & Flag.READONLY) !== 0) categories |= Category.READ;
+  if ((flags & Flag.READONLY) !== 0 && (own & Category.SCRIPTING) === 0) categories |= Category.READ;
   if ((flags & Flag.ADMIN) !== 0) categories |= Category.ADMIN | Category.DANGEROUS;
   if ((flags & Flag.PUBSUB) !== 0) categories |= Category.PUBSUB;
   if ((flags & Flag.BLOCKING) !== 0) categories |= Category.BLOCKING;

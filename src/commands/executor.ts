@@ -31,6 +31,7 @@ import { extractKeys } from './keys.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
 import type { ScriptRun } from './scripting/script-engine.js';
+import { shownArguments } from './shown-arguments.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transaction.js';
@@ -41,9 +42,6 @@ export const MAX_KEY_BYTES = 65_535;
 const SAMPLE = 128;
 /** Commands that took longer are offered to the latency monitor. */
 const LATENCY_MS_MIN = 1;
-/** SLOWLOG keeps 32 arguments of 128 bytes. */
-const SLOW_ARGUMENTS = 32;
-const SLOW_ARGUMENT_BYTES = 128;
 
 const enum Held {
   NOTHING = 0,
@@ -403,31 +401,9 @@ export class Executor {
   }
 
   private recordSlow(microseconds: number): void {
-    const context = this.context;
-    const argv: Uint8Array[] = [];
-    const shown = Math.min(context.argc, SLOW_ARGUMENTS);
-    for (let i = 0; i < shown; i++) {
-      const hidden = context.argc - SLOW_ARGUMENTS + 1;
-      if (i === SLOW_ARGUMENTS - 1 && hidden > 1) {
-        argv.push(Buffer.from(`... (${hidden} more arguments)`));
-        continue;
-      }
-      // A large value that went straight into the store is not in the input.
-      if (context.largeStaged && i === context.command.largeArgument) {
-        argv.push(Buffer.from(`... (${context.argLength(i)} bytes)`));
-        continue;
-      }
-      const length = context.argLength(i);
-      const offset = context.argOffset(i);
-      if (length <= SLOW_ARGUMENT_BYTES) {
-        argv.push(context.argBytes(i));
-      } else {
-        const more = Buffer.from(`... (${length - SLOW_ARGUMENT_BYTES} more bytes)`);
-        argv.push(Buffer.concat([context.input.u8.subarray(offset, offset + SLOW_ARGUMENT_BYTES), more]));
-      }
-    }
+    const { address, name } = this.context.client;
     this.counters[Counter.slowCommands]++;
-    this.environment.control!.recordSlow(microseconds, argv, context.client.address, context.client.name);
+    this.environment.control!.recordSlow(microseconds, shownArguments(this.context), address, name);
   }
 
   // ---- scripts

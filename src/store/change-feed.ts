@@ -9,7 +9,7 @@ import type { Bytes } from '../layout/bytes.js';
 import { InterestKind } from '../layout/interest.js';
 import { Item } from '../layout/item.js';
 import { MessageKind } from '../layout/mailbox.js';
-import { Participant, ParticipantRole, Super } from '../layout/superblock.js';
+import { Database, DatabaseState, Participant, ParticipantRole, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import { Mailboxes } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
@@ -74,8 +74,11 @@ export class ChangeFeed {
     this.changed(i32[header + Item.HASH_WORD], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
   }
 
-  /** The item is being removed. What expires or is evicted does so in nobody's name. */
+  /** The item is being removed. What expires or is evicted does so in nobody's name; what was flushed was gone before. */
   noteRemoval(item: Bytes, header: number, event: Notify): void {
+    const { ctl, databaseTable } = this.#memory;
+    const database = item.i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
+    if (ctl[databaseTable + Database.STATE_WORD + database] === DatabaseState.DEAD) return;
     const { origin } = this;
     if (event !== Notify.NONE) this.origin = 0;
     this.noteChange(item, header, false);

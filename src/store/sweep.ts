@@ -152,14 +152,12 @@ export class Sweep {
       for (let slot = 0; slot < Bucket.SLOTS; slot++) {
         if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
         index.slot = slot;
-        let event = Notify.NONE;
-        if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
-          keyspace.statistics[Stat.EXPIRED]++;
-          event = Notify.EXPIRED;
-        } else if (!purging || !keyspace.eviction.isFlushed(index.page, index.unit)) {
-          continue;
-        }
-        keyspace.removeEntry(event);
+        // What was flushed has not expired: it was gone before.
+        const isFlushed = purging && keyspace.eviction.isFlushed(index.page, index.unit);
+        const hasExpired = !isFlushed && index.hasExpiry && index.expiryMs <= keyspace.nowMs;
+        if (!isFlushed && !hasExpired) continue;
+        if (hasExpired) keyspace.statistics[Stat.EXPIRED]++;
+        keyspace.removeEntry(hasExpired ? Notify.EXPIRED : Notify.NONE);
         removed++;
       }
     } while (index.next());

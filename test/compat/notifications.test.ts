@@ -108,7 +108,7 @@ describeWithRedis('keyspace events', (peers) => {
     ));
 
   it('of one class, to one place', async () => {
-    const requests = ['SET a 1 EX 100', 'DEL a', 'GET a', 'EXPIRE b 1'];
+    const requests = ['SET a 1 EX 100', 'DEL a', 'GET a', 'EXPIRE b 100'];
     for (const classes of ['K$', 'Eg', 'KE', '$g', 'Em', 'Kn', 'KEx', 'KA']) {
       await compareConversations(peers, listening(classes, requests));
     }
