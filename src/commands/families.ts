@@ -30,6 +30,9 @@ import { fcalls } from './scripting/fcall.js';
 import { functionCommands } from './scripting/function-commands.js';
 import { scriptCommands } from './scripting/script-commands.js';
 import { serverCommands } from './server-commands.js';
+import { sets } from './set.js';
+import { setAlgebra } from './set-algebra.js';
+import { setIteration } from './set-iteration.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
 import { stringLcs } from './string-lcs.js';
@@ -72,6 +75,9 @@ export const families: readonly (readonly CommandSpec[])[] = [
   hashNumbers,
   hashIteration,
   hashExpiries,
+  sets,
+  setIteration,
+  setAlgebra,
 ];
 
 export function createCommandTable(): CommandTable {

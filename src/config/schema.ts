@@ -98,6 +98,9 @@ export interface Settings extends MemcachedSettings {
   hllSparseMaxBytes: number;
   hashMaxListpackEntries: number;
   hashMaxListpackValue: number;
+  setMaxIntsetEntries: number;
+  setMaxListpackEntries: number;
+  setMaxListpackValue: number;
   loglevel: LogLevel;
   redisSetting: readonly string[];
 }
@@ -349,6 +352,27 @@ export const schema: Schema = {
     64,
     'A hash with a longer field or value becomes a tree.',
     { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
+  ),
+  setMaxIntsetEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    512,
+    'A set of more integers becomes a tree.',
+    { live: true, redis: ['set-max-intset-entries'] },
+  ),
+  setMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    128,
+    'A set of more members, not all of them integers, becomes a tree.',
+    { live: true, redis: ['set-max-listpack-entries'] },
+  ),
+  setMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A set with a longer member becomes a tree.',
+    { live: true, redis: ['set-max-listpack-value'] },
   ),
   loglevel: declare(
     'Observation and tuning',
