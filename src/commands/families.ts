@@ -33,6 +33,8 @@ import { serverCommands } from './server-commands.js';
 import { sets } from './set.js';
 import { setAlgebra } from './set-algebra.js';
 import { setIteration } from './set-iteration.js';
+import { sortedSets } from './sorted-set.js';
+import { sortedSetRanges } from './sorted-set-range.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
 import { stringLcs } from './string-lcs.js';
@@ -78,6 +80,8 @@ export const families: readonly (readonly CommandSpec[])[] = [
   sets,
   setIteration,
   setAlgebra,
+  sortedSets,
+  sortedSetRanges,
 ];
 
 export function createCommandTable(): CommandTable {

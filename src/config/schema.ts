@@ -101,6 +101,8 @@ export interface Settings extends MemcachedSettings {
   setMaxIntsetEntries: number;
   setMaxListpackEntries: number;
   setMaxListpackValue: number;
+  zsetMaxListpackEntries: number;
+  zsetMaxListpackValue: number;
   loglevel: LogLevel;
   redisSetting: readonly string[];
 }
@@ -373,6 +375,20 @@ export const schema: Schema = {
     64,
     'A set with a longer member becomes a tree.',
     { live: true, redis: ['set-max-listpack-value'] },
+  ),
+  zsetMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 1024),
+    128,
+    'A sorted set of more members becomes a tree.',
+    { live: true, redis: ['zset-max-listpack-entries', 'zset-max-ziplist-entries'] },
+  ),
+  zsetMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A sorted set with a longer member becomes a tree.',
+    { live: true, redis: ['zset-max-listpack-value', 'zset-max-ziplist-value'] },
   ),
   loglevel: declare(
     'Observation and tuning',
