@@ -32,6 +32,11 @@ import { fcalls } from './scripting/fcall.js';
 import { functionCommands } from './scripting/function-commands.js';
 import { scriptCommands } from './scripting/script-commands.js';
 import { serverCommands } from './server-commands.js';
+import { sets } from './set.js';
+import { setAlgebra } from './set-algebra.js';
+import { setIteration } from './set-iteration.js';
+import { sortedSets } from './sorted-set.js';
+import { sortedSetRanges } from './sorted-set-range.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
 import { stringLcs } from './string-lcs.js';
@@ -78,6 +83,11 @@ export const families: readonly (readonly CommandSpec[])[] = [
   hashNumbers,
   hashIteration,
   hashExpiries,
+  sets,
+  setIteration,
+  setAlgebra,
+  sortedSets,
+  sortedSetRanges,
 ];
 
 export function createCommandTable(): CommandTable {

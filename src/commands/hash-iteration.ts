@@ -7,6 +7,7 @@ import { isWanted, readCursor, readScanOptions, replyNothing, scanByHash, scanni
 import type { Context } from './context.js';
 import { NOT_INTEGER, SYNTAX } from './errors.js';
 import { hasExpiries, isLive, openHashToRead, removeField, replyFieldValue } from './hash-fields.js';
+import { seekRandom, visitRandom } from './random-elements.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 const OUT_OF_RANGE = 'ERR value is out of range';
@@ -47,7 +48,7 @@ function hrandField(context: Context): void {
   if (hash === null) return;
   dropExpired(context, hash);
   if (!hash.exists) return reply.nil();
-  hash.seekRank(Math.floor(Math.random() * hash.count));
+  seekRandom(hash);
   hash.load();
   reply.bulk(hash.key, hash.keyOffset, hash.keyLength);
 }
@@ -68,36 +69,21 @@ function randomFields(context: Context): void {
   if (count < 0) return replyRepeating(context, hash, -count, withValues);
   const wanted = Math.min(count, hash.count);
   begin(context, wanted, withValues);
-  // Each element is taken with the probability that is left: a walk by ranks, in the hash's own order.
-  let left = wanted;
-  const size = hash.count;
-  if (wanted * 8 < size) return replySparse(context, hash, wanted, withValues);
-  hash.first();
-  for (let seen = 0; left > 0; seen++, hash.next()) {
-    if (Math.random() * (size - seen) >= left) continue;
-    replyOne(context, hash, withValues);
-    left--;
-  }
+  visitRandom(context, hash, wanted, withValues ? replyPair : replyField);
 }
 
-/** Few of many: distinct ranks, drawn by Floyd's method. */
-function replySparse(context: Context, hash: Collection, wanted: number, withValues: boolean): void {
-  const ranks = new Set<number>();
-  const size = hash.count;
-  for (let i = size - wanted; i < size; i++) {
-    const rank = Math.floor(Math.random() * (i + 1));
-    ranks.add(ranks.has(rank) ? i : rank);
-  }
-  for (const rank of ranks) {
-    hash.seekRank(rank);
-    replyOne(context, hash, withValues);
-  }
+function replyField(context: Context, hash: Collection): void {
+  replyOne(context, hash, false);
+}
+
+function replyPair(context: Context, hash: Collection): void {
+  replyOne(context, hash, true);
 }
 
 function replyRepeating(context: Context, hash: Collection, wanted: number, withValues: boolean): void {
   begin(context, wanted, withValues);
   for (let i = 0; i < wanted; i++) {
-    hash.seekRank(Math.floor(Math.random() * hash.count));
+    seekRandom(hash);
     replyOne(context, hash, withValues);
   }
 }

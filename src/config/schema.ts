@@ -104,6 +104,11 @@ export interface Settings extends MemcachedSettings {
   hllSparseMaxBytes: number;
   hashMaxListpackEntries: number;
   hashMaxListpackValue: number;
+  setMaxIntsetEntries: number;
+  setMaxListpackEntries: number;
+  setMaxListpackValue: number;
+  zsetMaxListpackEntries: number;
+  zsetMaxListpackValue: number;
   loglevel: LogLevel;
   redisSetting: readonly string[];
 }
@@ -390,6 +395,41 @@ export const schema: Schema = {
     64,
     'A hash with a longer field or value becomes a tree.',
     { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
+  ),
+  setMaxIntsetEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    512,
+    'A set of more integers becomes a tree.',
+    { live: true, redis: ['set-max-intset-entries'] },
+  ),
+  setMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 4096),
+    128,
+    'A set of more members, not all of them integers, becomes a tree.',
+    { live: true, redis: ['set-max-listpack-entries'] },
+  ),
+  setMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A set with a longer member becomes a tree.',
+    { live: true, redis: ['set-max-listpack-value'] },
+  ),
+  zsetMaxListpackEntries: declare(
+    'Observation and tuning',
+    integer(0, 1024),
+    128,
+    'A sorted set of more members becomes a tree.',
+    { live: true, redis: ['zset-max-listpack-entries', 'zset-max-ziplist-entries'] },
+  ),
+  zsetMaxListpackValue: declare(
+    'Observation and tuning',
+    integer(0, 1000, 'BYTES'),
+    64,
+    'A sorted set with a longer member becomes a tree.',
+    { live: true, redis: ['zset-max-listpack-value', 'zset-max-ziplist-value'] },
   ),
   loglevel: declare(
     'Observation and tuning',

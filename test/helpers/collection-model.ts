@@ -59,8 +59,7 @@ export class CollectionModel {
         if (shape.order === Order.SCORE) {
           c.load();
           if (c.score === score) return;
-          expect(c.remove()).toBe(Change.DONE);
-          expect(c.insertScored(score, bytes, 0, bytes.length)).toBe(Change.DONE);
+          expect(c.changeScore(score, bytes, 0, bytes.length)).toBe(Change.DONE);
         } else if (shape.valued) {
           expect(c.replaceValue(valueBytes, 0, valueBytes.length, expiryMs)).toBe(Change.DONE);
         }

@@ -196,6 +196,29 @@ export class Collection extends CollectionItem {
     return this.#insertNew();
   }
 
+  /** Gives the element at the position, whose member these bytes are (and none of a collection's), another score. */
+  changeScore(score: number, key: Bytes, offset: number, length: number): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    this.load();
+    const before = this.score;
+    if (this.isPackedLeaf) {
+      const { slot } = this;
+      this.aimAtMember(score, key, offset, length);
+      this.searchLeaf();
+      const to = this.slot;
+      this.slot = slot;
+      this.rescoreHere(score, to);
+      return Change.DONE;
+    }
+    // The new place first: what finds no memory has lost nothing.
+    if (this.insertScored(score, key, offset, length) !== Change.DONE) return Change.NO_MEMORY;
+    this.seekMember(before, key, offset, length);
+    this.#removeMember();
+    this.removeFromTree();
+    this.seekMember(score, key, offset, length);
+    return Change.DONE;
+  }
+
   /** Gives the element at the position another value and expiry. */
   replaceValue(value: Bytes, valueOffset: number, valueLength: number, expiryMs: number): Change {
     this.load();

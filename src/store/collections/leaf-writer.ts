@@ -14,6 +14,7 @@ import { LeafReader } from './leaf-reader.js';
 
 /** Slots moved by a loop; above, by a native call of about 60 ns. */
 const LOOP_SLOTS = 48;
+const SCORE_BYTES = 8;
 
 export class LeafWriter extends LeafReader {
   protected readonly journal: Journal;
@@ -109,6 +110,26 @@ export class LeafWriter extends LeafReader {
     const at = this.elementOffset(this.slot);
     this.journal.saveRange(this.leafArena, this.leaf.i32, at >>> 2, ((at + bytes + 3) >>> 2) - (at >>> 2));
     this.#writeNew(at);
+  }
+
+  /** Gives the element at the position another score and moves its slot before slot `to`, counted with the element still in its old place. */
+  protected rescoreHere(score: number, to: number): void {
+    const { leaf, slot, journal, leafArena } = this;
+    const slots = this.base + Leaf.HEADER_BYTES;
+    const at = this.elementOffset(slot);
+    const offset = leaf.view.getUint16(slots + slot * Leaf.SLOT_BYTES, true);
+    const target = to > slot ? to - 1 : to;
+    journal.saveRange(leafArena, leaf.i32, at >>> 2, ((at + SCORE_BYTES + 3) >>> 2) - (at >>> 2));
+    if (target !== slot) {
+      const from = slots + Math.min(slot, target) * Leaf.SLOT_BYTES;
+      const end = slots + (Math.max(slot, target) + 1) * Leaf.SLOT_BYTES;
+      journal.saveRange(leafArena, leaf.i32, from >>> 2, ((end + 3) >>> 2) - (from >>> 2));
+      if (target > slot) moveSlots(leaf, from, from + Leaf.SLOT_BYTES, end);
+      else moveSlots(leaf, from + Leaf.SLOT_BYTES, from, end - Leaf.SLOT_BYTES);
+      leaf.view.setUint16(slots + target * Leaf.SLOT_BYTES, offset, true);
+      this.slot = target;
+    }
+    leaf.view.setFloat64(at, score, true);
   }
 
   #writeNew(offset: number): void {
