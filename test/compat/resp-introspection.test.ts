@@ -24,6 +24,7 @@ const EXTRA_FLAGS: readonly { readonly command: RegExp; readonly flag: string; r
 /** Facts that differ between the oracle's version and 7.2, or by our design. */
 const DIFFERENT: readonly { readonly command: RegExp; readonly field: number; readonly because: string }[] = [
   { command: /^(quit|cluster\|(shards|slots))$/, field: 2, because: '7.2 flags' },
+  { command: /^z(rev)?rank$/, field: 1, because: '7.2: WITHSCORE' },
   { command: /^command\|getkeys/, field: 1, because: '7.0 asks for one argument more' },
   { command: /./, field: 7, because: 'tips: 7.0 and 7.2 differ in many; compared by eye' },
   { command: /^debug$/, field: 8, because: 'keys of DEBUG OBJECT are locked, so they are found' },
