@@ -5,6 +5,10 @@
 export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 export const SYNTAX = 'ERR syntax error';
 export const NOT_INTEGER = 'ERR value is not an integer or out of range';
+export const NOT_POSITIVE = 'ERR value is out of range, must be positive';
+/** The number that cannot be negated. */
+export const BEYOND = 'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807';
+export const NO_NUMKEYS = 'ERR numkeys should be greater than 0';
 export const NOT_FLOAT = 'ERR value is not a valid float';
 export const NO_SUCH_KEY = 'ERR no such key';
 export const OUT_OF_RANGE = 'ERR index out of range';

@@ -22,6 +22,9 @@ import { hashNumbers } from './hash-numbers.js';
 import { hyperLogLogs } from './hyperloglog.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
+import { lists } from './list.js';
+import { listMoves } from './list-move.js';
+import { listSearches } from './list-search.js';
 import { memoryCommands } from './memory-commands.js';
 import { monitorCommands } from './monitor.js';
 import { objects } from './object.js';
@@ -88,6 +91,9 @@ export const families: readonly (readonly CommandSpec[])[] = [
   setAlgebra,
   sortedSets,
   sortedSetRanges,
+  lists,
+  listSearches,
+  listMoves,
 ];
 
 export function createCommandTable(): CommandTable {

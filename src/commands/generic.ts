@@ -82,7 +82,7 @@ function type(context: Context): void {
 }
 
 /** True when arguments `i` and `k` are the same key. */
-function isSameKey(context: Context, i: number, k: number): boolean {
+export function isSameKey(context: Context, i: number, k: number): boolean {
   const length = context.argLength(i);
   if (length !== context.argLength(k)) return false;
   const { u8 } = context.input;

@@ -5,13 +5,12 @@ import type { Collection } from '../store/collections/collection.js';
 import { blockArg, integerArg, keyArg, optional, patternArg, tokenArg } from './arguments.js';
 import { isWanted, readCursor, readScanOptions, replyNothing, scanByHash, scanning } from './collection-scan.js';
 import type { Context } from './context.js';
-import { NOT_INTEGER, SYNTAX } from './errors.js';
+import { BEYOND, NOT_INTEGER, SYNTAX } from './errors.js';
 import { hasExpiries, isLive, openHashToRead, removeField, replyFieldValue } from './hash-fields.js';
 import { seekRandom, visitRandom } from './random-elements.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 const OUT_OF_RANGE = 'ERR value is out of range';
-const BEYOND = 'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807';
 /** Counts beyond cannot be doubled, which values do. */
 const COUNT_LIMIT = 0x3fff_ffff_ffff_ffffn;
 

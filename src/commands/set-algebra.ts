@@ -7,12 +7,11 @@
 import type { Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg } from './arguments.js';
 import type { Context } from './context.js';
-import { NO_MEMORY, SYNTAX } from './errors.js';
+import { NO_MEMORY, NO_NUMKEYS, SYNTAX } from './errors.js';
 import { members } from './member-table.js';
 import { Added, addMember, openSet } from './set-members.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted, keysFrom } from './spec.js';
 
-const NO_NUMKEYS = 'ERR numkeys should be greater than 0';
 const TOO_MANY_KEYS = "ERR Number of keys can't be greater than number of args";
 const NEGATIVE_LIMIT = "ERR LIMIT can't be negative";
 

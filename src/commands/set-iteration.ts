@@ -5,14 +5,11 @@ import { Change, type Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg, patternArg } from './arguments.js';
 import { isWanted, readCursor, readScanOptions, replyNothing, scanByHash } from './collection-scan.js';
 import type { Context } from './context.js';
-import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
+import { BEYOND, NO_MEMORY, NOT_INTEGER, NOT_POSITIVE, SYNTAX } from './errors.js';
 import { members } from './member-table.js';
 import { seekRandom, visitRandom } from './random-elements.js';
 import { openSet, openSetToRead } from './set-members.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
-
-const NOT_POSITIVE = 'ERR value is out of range, must be positive';
-const BEYOND = 'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807';
 
 function spop(context: Context): void {
   const { reply } = context;

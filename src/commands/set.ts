@@ -1,11 +1,11 @@
 /**
  * Sets, member by member: SADD SREM SISMEMBER SMISMEMBER SCARD SMEMBERS SMOVE.
  */
-import { bytesEqual } from '../layout/bytes.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import { keyArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY } from './errors.js';
+import { isSameKey } from './generic.js';
 import { Added, addMember, findMember, openSet, openSetToRead, prepareFor } from './set-members.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
@@ -67,12 +67,6 @@ function smembers(context: Context): void {
   }
 }
 
-function isSameKey(context: Context): boolean {
-  const length = context.argLength(1);
-  if (length !== context.argLength(2)) return false;
-  return bytesEqual(context.input, context.argOffset(1), context.input, context.argOffset(2), length);
-}
-
 function smove(context: Context): void {
   const { reply, keyHashes } = context;
   const from = openSet(context, 0, keyHashes[0], 1);
@@ -82,7 +76,7 @@ function smove(context: Context): void {
   const to = openSet(context, 1, keyHashes[1], 2);
   if (to === null) return;
   const found = findMember(context, from, 3);
-  if (!found || isSameKey(context)) return reply.integer(found ? 1 : 0);
+  if (!found || isSameKey(context, 1, 2)) return reply.integer(found ? 1 : 0);
   if (to.exists) context.use();
   if (moveMember(context, from, to)) reply.integer(1);
   else reply.error(NO_MEMORY);

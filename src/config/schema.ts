@@ -105,6 +105,7 @@ export interface Settings extends MemcachedSettings {
   hashMaxListpackEntries: number;
   hashMaxListpackValue: number;
   setMaxIntsetEntries: number;
+  listMaxListpackSize: number;
   setMaxListpackEntries: number;
   setMaxListpackValue: number;
   zsetMaxListpackEntries: number;
@@ -395,6 +396,13 @@ export const schema: Schema = {
     64,
     'A hash with a longer field or value becomes a tree.',
     { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
+  ),
+  listMaxListpackSize: declare(
+    'Observation and tuning',
+    integer(-5, 4096),
+    -2,
+    'A list of more elements becomes a tree; 0 or negative: only its bytes count, 4 KiB.',
+    { live: true, redis: ['list-max-listpack-size', 'list-max-ziplist-size'] },
   ),
   setMaxIntsetEntries: declare(
     'Observation and tuning',

@@ -1,5 +1,5 @@
 /**
- * Random histories of string, bit, hash, set, key and expiry commands over a few keys.
+ * Random histories of string, bit, hash, set, list, key and expiry commands over a few keys.
  *
  * Arguments are drawn so that most commands do something and some are wrong. Left out is what may differ between two servers: times to
  * the millisecond, random choices, and the errors of bit ranges on missing keys, which Redis 7.2 changed.
@@ -117,7 +117,37 @@ const setCommand: fc.Arbitrary<Word[]> = fc.oneof(
   words('SPOP', key, fc.constantFrom('0', '100', 'x', '-1')),
 );
 
+const element = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom('a', 'b', 'c', '') },
+  { weight: 1, arbitrary: fc.constantFrom(900, 1100, 5000).map((n) => 'e'.repeat(n)) },
+);
+const end = fc.constantFrom('LEFT', 'RIGHT', 'left');
+const index = fc.oneof(fc.integer({ min: -8, max: 8 }).map(String), fc.constantFrom('x', '9223372036854775807'));
+const listCommand: fc.Arbitrary<Word[]> = fc.oneof(
+  { weight: 4, arbitrary: words(fc.constantFrom('LPUSH', 'RPUSH'), key, many(element, 4)) },
+  words(fc.constantFrom('LPUSHX', 'RPUSHX'), key, many(element, 2)),
+  words(fc.constantFrom('LPOP', 'RPOP'), key, perhaps(words(card))),
+  words('LLEN', key),
+  words('LINDEX', key, index),
+  words('LSET', key, index, element),
+  words(fc.constantFrom('LRANGE', 'LRANGE', 'LTRIM'), key, index, index),
+  words('LINSERT', key, fc.constantFrom('BEFORE', 'AFTER'), element, element),
+  words('LREM', key, fc.constantFrom('0', '1', '-1', '2', '-2', 'x'), element),
+  words(
+    'LPOS',
+    key,
+    element,
+    perhaps(words('RANK', index)),
+    perhaps(words('COUNT', card)),
+    perhaps(words('MAXLEN', card)),
+  ),
+  words('LMOVE', key, key, end, end),
+  words('RPOPLPUSH', key, key),
+  words('LMPOP', fc.constantFrom('1', '2', '3', '0'), many(key, 3), end, perhaps(words('COUNT', card))),
+);
+
 const command: fc.Arbitrary<Word[]> = fc.oneof(
+  { weight: 10, arbitrary: listCommand },
   { weight: 8, arbitrary: setCommand },
   { weight: 12, arbitrary: hashCommand },
   { weight: 4, arbitrary: words('SET', key, value) },
@@ -186,8 +216,8 @@ export function histories(maxLength: number): fc.Arbitrary<Request[]> {
 
 /** A time from now on depends on when the request came: to the nearest ten seconds. */
 export function blurTimes(reply: string): string {
-  // Redis 7.0 has no listpack sets.
-  if (/^\$\d\r\n(listpack|hashtable)\r\n$/.test(reply)) return 'listpack or hashtable';
+  // Redis 7.0 has neither listpack sets nor listpack lists.
+  if (/^\$\d\r\n(listpack|hashtable|quicklist)\r\n$/.test(reply)) return 'an encoding';
   const now = Date.now();
   return reply.replace(/^:(\d+)\r\n$/, (whole, digits: string) => {
     const number = Number(digits);
