@@ -39,6 +39,8 @@ import { sets } from './set.js';
 import { setAlgebra } from './set-algebra.js';
 import { setIteration } from './set-iteration.js';
 import { sortedSets } from './sorted-set.js';
+import { sortedSetAlgebra } from './sorted-set-algebra.js';
+import { sortedSetPops } from './sorted-set-pop.js';
 import { sortedSetRanges } from './sorted-set-range.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
@@ -94,6 +96,8 @@ export const families: readonly (readonly CommandSpec[])[] = [
   lists,
   listSearches,
   listMoves,
+  sortedSetPops,
+  sortedSetAlgebra,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -64,9 +64,14 @@ export class MemberTable {
     return true;
   }
 
+  /** The number of a member that was added with its hash, -1 = it is not there. */
+  indexOf(hash: number, from: Bytes, offset: number, length: number): number {
+    return this.#slots[this.#find(hash, from, offset, length)] - 1;
+  }
+
   /** Drops a member that was added with its hash, if it is there. */
   dropEqual(hash: number, from: Bytes, offset: number, length: number): void {
-    const member = this.#slots[this.#find(hash, from, offset, length)] - 1;
+    const member = this.indexOf(hash, from, offset, length);
     if (member >= 0) this.drop(member);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Ranges of sorted sets: ZRANGE and its older forms, ZCOUNT ZLEXCOUNT ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX.
+ * Ranges of sorted sets: ZRANGE and its older forms, ZRANGESTORE ZCOUNT ZLEXCOUNT ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX.
  */
 import { Change } from '../store/collections/collection.js';
 import { type ArgumentSpec, blockArg, doubleArg, integerArg, keyArg, oneOf, stringArg, tokenArg } from './arguments.js';
@@ -7,6 +7,7 @@ import type { Context } from './context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
 import { By, range, readBounds, resolveRange } from './sorted-set-bounds.js';
 import { beginElements, openSortedSet, openSortedSetToRead, replyElement } from './sorted-set-members.js';
+import { clearResult, keepElement, storeResult } from './sorted-set-result.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 const LIMIT_OF_RANKS = 'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX';
@@ -84,6 +85,27 @@ function replyRange(context: Context, by: By, isReversed: boolean, isFree: boole
     if (asked.isReversed) set.previous();
     else set.next();
   }
+}
+
+function zrangeStore(context: Context): void {
+  asked.by = By.RANK;
+  asked.isReversed = false;
+  if (!readOptions(context, 5, true)) return;
+  if (asked.withScores) return context.reply.error(SYNTAX);
+  const isSwapped = asked.isReversed && asked.by !== By.RANK;
+  const lower = isSwapped ? 4 : 3;
+  const upper = isSwapped ? 3 : 4;
+  if (!readBounds(context, asked.by, lower, upper)) return;
+  const set = openSortedSet(context, 0, context.keyHashes[1], 2);
+  if (set === null) return;
+  if (set.exists) context.hit();
+  else context.miss();
+  resolveRange(context, set, asked.by, lower, upper, asked.isReversed);
+  applyLimit();
+  clearResult();
+  set.seekRank(range.from);
+  for (let left = range.to - range.from; left > 0; left--, set.next()) keepElement(set);
+  storeResult(context);
 }
 
 function zrange(context: Context): void {
@@ -202,6 +224,26 @@ export const sortedSetRanges: readonly CommandSpec[] = [
       WITHSCORES,
     ],
     run: zrange,
+  },
+  {
+    ...COMMON,
+    name: 'zrangestore',
+    arity: -5,
+    flags: Flag.WRITE | Flag.DENYOOM,
+    keys: [keyAt(1, KeyUse.OW | KeyUse.UPDATE), keyAt(2, KeyUse.RO | KeyUse.ACCESS)],
+    since: '6.2.0',
+    summary: 'Stores a range of members as a sorted set.',
+    complexity: 'O(log(N)+M) for M members stored of N',
+    args: [
+      keyArg('dst'),
+      keyArg('src', { keySpec: 1 }),
+      stringArg('min'),
+      stringArg('max'),
+      oneOf('sortby', [tokenArg('BYSCORE'), tokenArg('BYLEX')], { optional: true }),
+      tokenArg('REV', { optional: true }),
+      LIMIT,
+    ],
+    run: zrangeStore,
   },
   {
     ...RANGE,
