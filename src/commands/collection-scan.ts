@@ -100,6 +100,11 @@ export function scanByHash(
     }
     next = from.atEnd ? 0 : from.elementHash;
   }
+  endScan(context, next, replies);
+}
+
+/** Ends a scan's reply, which has been deferred: the next cursor, 0 = the end, and how many replies have been written. */
+export function endScan(context: Context, next: number, replies: number): void {
   const cursor = next.toString();
-  reply.output.release(`*2\r\n$${cursor.length}\r\n${cursor}\r\n*${replies}\r\n`);
+  context.reply.output.release(`*2\r\n$${cursor.length}\r\n${cursor}\r\n*${replies}\r\n`);
 }

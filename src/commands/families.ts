@@ -42,6 +42,7 @@ import { sortedSets } from './sorted-set.js';
 import { sortedSetAlgebra } from './sorted-set-algebra.js';
 import { sortedSetPops } from './sorted-set-pop.js';
 import { sortedSetRanges } from './sorted-set-range.js';
+import { sortedSetScan } from './sorted-set-scan.js';
 import type { CommandSpec } from './spec.js';
 import { strings } from './string.js';
 import { stringLcs } from './string-lcs.js';
@@ -98,6 +99,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   listMoves,
   sortedSetPops,
   sortedSetAlgebra,
+  sortedSetScan,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -18,7 +18,7 @@ describe('command table', () => {
       const { name } = command.spec;
       expect(find(name)).toBe(name);
       expect(find(name.toUpperCase())).toBe(name);
-      expect(find(`${name}x`)).toBeUndefined();
+      expect(find(`${name}~`)).toBeUndefined();
       expect(find(name.slice(0, -1))).not.toBe(name);
     }
     expect(find('')).toBeUndefined();
