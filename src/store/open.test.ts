@@ -151,7 +151,7 @@ describe('refuses, and changes nothing', () => {
 
   it('a newer version, and the other byte order', () => {
     const { dramPath } = open();
-    patch(dramPath, Super.VERSION_WORD, 2);
+    patch(dramPath, Super.VERSION_WORD, Super.VERSION + 1);
     expectRefusal('POOL_VERSION', open, dramPath);
     patch(dramPath, Super.MAGIC_WORD, 0x454e5452);
     expectRefusal('POOL_FOREIGN', open, dramPath);
