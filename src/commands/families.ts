@@ -23,6 +23,7 @@ import { hyperLogLogs } from './hyperloglog.js';
 import { introspection } from './introspection.js';
 import { keyIteration } from './key-iteration.js';
 import { lists } from './list.js';
+import { blockingLists } from './list-block.js';
 import { listMoves } from './list-move.js';
 import { listSearches } from './list-search.js';
 import { memoryCommands } from './memory-commands.js';
@@ -100,6 +101,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   sortedSetPops,
   sortedSetAlgebra,
   sortedSetScan,
+  blockingLists,
 ];
 
 export function createCommandTable(): CommandTable {

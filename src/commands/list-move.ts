@@ -1,5 +1,5 @@
 /**
- * Elements from list to list, or from the first of several: LMOVE RPOPLPUSH LMPOP.
+ * Elements from list to list, or from the first of several: LMOVE RPOPLPUSH LMPOP, and what their blocking forms do when there is something.
  */
 import { Change, type Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg, oneOf, tokenArg } from './arguments.js';
@@ -23,11 +23,21 @@ function rpopLpush(context: Context): void {
 }
 
 function moveElement(context: Context, from: End, to: End): void {
-  const { reply, keyHashes } = context;
-  const source = openList(context, 0, keyHashes[0], 1);
-  if (source === null) return;
-  if (!source.exists) return reply.nil();
+  if (!moveFromSource(context, from, to)) context.reply.nil();
+}
+
+/** Moves an element from the list in argument 1 to that in argument 2, or replies an error; false = there is none, nothing is replied. */
+export function moveFromSource(context: Context, from: End, to: End): boolean {
+  const source = openList(context, 0, context.keyHashes[0], 1);
+  if (source === null) return true;
+  if (!source.exists) return false;
   context.use();
+  moveFrom(context, source, from, to);
+  return true;
+}
+
+function moveFrom(context: Context, source: Collection, from: End, to: End): void {
+  const { reply, keyHashes } = context;
   const target = isSameKey(context, 1, 2) ? source : openList(context, 1, keyHashes[1], 2);
   if (target === null) return;
   if (target.exists) context.use();
@@ -52,40 +62,59 @@ function move(source: Collection, from: End, target: Collection, to: End): boole
 }
 
 function lmpop(context: Context): void {
-  const { reply } = context;
-  const keys = context.argInteger(1);
-  if (!(keys > 0)) return reply.error(NO_NUMKEYS);
-  const where = keys + 2;
-  if (where >= context.argc) return reply.error(SYNTAX);
-  const end = readEnd(context, where);
-  if (end === End.NONE) return;
-  let count = 0;
-  for (let i = where + 1; i < context.argc; i += 2) {
-    if (count > 0 || !context.argIs(i, 'COUNT') || i + 1 === context.argc) return reply.error(SYNTAX);
-    count = context.argInteger(i + 1);
-    if (!(count > 0)) return reply.error(NO_COUNT);
-  }
-  popFirst(context, end, Math.max(count, 1));
+  if (readPop(context, 1) && !popFirst(context, popping.end, popping.count, true)) context.reply.nilArray();
 }
 
-/** Replies the key and up to `count` elements of the first of the command's lists that exists. */
-function popFirst(context: Context, end: End, count: number): void {
+/** What LMPOP and BLMPOP have been asked for. */
+export const popping = { end: End.LEFT, count: 1 };
+
+/** Reads it from the number of keys in argument `i` on; false after an error reply. */
+export function readPop(context: Context, i: number): boolean {
+  const keys = context.argInteger(i);
+  if (!(keys > 0)) return fail(context, NO_NUMKEYS);
+  const where = keys + i + 1;
+  if (where >= context.argc) return fail(context, SYNTAX);
+  popping.end = readEnd(context, where);
+  if (popping.end === End.NONE) return false;
+  let count = 0;
+  for (let k = where + 1; k < context.argc; k += 2) {
+    if (count > 0 || !context.argIs(k, 'COUNT') || k + 1 === context.argc) return fail(context, SYNTAX);
+    count = context.argInteger(k + 1);
+    if (!(count > 0)) return fail(context, NO_COUNT);
+  }
+  popping.count = Math.max(count, 1);
+  return true;
+}
+
+function fail(context: Context, text: string): false {
+  context.reply.error(text);
+  return false;
+}
+
+/**
+ * Replies the key and up to `count` elements, as an array or as the one there is, of the first of the command's lists that exists, or
+ * an error. False = none does, nothing is replied.
+ */
+export function popFirst(context: Context, end: End, count: number, asArray: boolean): boolean {
   const { reply, keyCount, keyHashes, keyArguments } = context;
   for (let k = 0; k < keyCount; k++) {
+    if (!context.mayUse(k)) continue;
     const argument = keyArguments[k];
     const list = openList(context, 0, keyHashes[k], argument);
-    if (list === null) return;
+    if (list === null) return true;
     if (!list.exists) continue;
     context.use();
-    if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+    if (!take(list, end, Math.min(count, list.count))) return !fail(context, NO_MEMORY);
     reply.array(2);
     reply.bulk(context.input, context.argOffset(argument), context.argLength(argument));
-    return replyTaken(context);
+    if (asArray) replyTaken(context);
+    else reply.bulk(members.bytes, 0, members.lengths[0]);
+    return true;
   }
-  reply.nilArray();
+  return false;
 }
 
-const SIDES = [tokenArg('LEFT'), tokenArg('RIGHT')];
+export const SIDES = [tokenArg('LEFT'), tokenArg('RIGHT')];
 const COMMON = { categories: Category.LIST, group: 'list' } as const;
 const MOVE = {
   ...COMMON,

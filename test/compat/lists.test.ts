@@ -193,6 +193,51 @@ describeWithRedis('lists', (peers) => {
       HELLO,
     ));
 
+  it('BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH without a wait, at their time-out, and in MULTI', () =>
+    peers.compare(
+      [
+        'RPUSH b 1 2 3 4 5 6 7',
+        'BLPOP a b 0',
+        'BRPOP a b 0',
+        'BLMPOP 0 2 a b LEFT COUNT 2',
+        'BLMOVE b c LEFT RIGHT 0',
+        'BRPOPLPUSH b c 0',
+        'LRANGE c 0 -1',
+        'BLPOP nope 0.01',
+        'BRPOP nope nope2 0.01',
+        'BLMPOP 0.01 1 nope LEFT',
+        'BLMOVE nope b LEFT LEFT 0.01',
+        'BRPOPLPUSH nope b 0.01',
+        'MULTI',
+        'BLPOP nope 0',
+        'BLMPOP 0 1 nope LEFT',
+        'BLMOVE nope b LEFT LEFT 0',
+        'BLPOP b 0',
+        'EXEC',
+        'BLPOP b -1',
+        'BLPOP b x',
+        'BLPOP b',
+        'BLMOVE b c LEFT UP 0',
+        'BLMOVE b c LEFT LEFT x',
+        'BRPOPLPUSH b c -1',
+        'BLMPOP x 1 b LEFT',
+        'BLMPOP x 0 b LEFT',
+        'BLMPOP 0 0 b LEFT',
+        'BLMPOP 0 1 b UP',
+        'BLMPOP 0 1 b LEFT COUNT 0',
+        'SET str v',
+        'BLPOP str 0',
+        'BLPOP nope str 0',
+        'BLMOVE str b LEFT LEFT 0',
+        'BLMOVE c str LEFT LEFT 0',
+        'BLMPOP 0 1 str LEFT',
+        'HELLO 3',
+        'BLPOP nope 0.01',
+        'BLMOVE nope b LEFT LEFT 0.01',
+      ],
+      HELLO,
+    ));
+
   it('are refused by and refuse other types', () =>
     peers.compare([
       'SET str v',
