@@ -210,10 +210,10 @@ function replyResult(context: Context, operation: Operation): void {
   clearResult();
 }
 
-function store(context: Context, operation: Operation): void {
+function store(context: Context, operation: Operation, event: string): void {
   if (!readRequest(context, 2, operation, Result.STORE)) return;
   compute(context, operation);
-  storeResult(context);
+  storeResult(context, event);
 }
 
 function zunion(context: Context): void {
@@ -229,15 +229,15 @@ function zdiff(context: Context): void {
 }
 
 function zunionStore(context: Context): void {
-  store(context, Operation.UNION);
+  store(context, Operation.UNION, 'zunionstore');
 }
 
 function zinterStore(context: Context): void {
-  store(context, Operation.INTERSECTION);
+  store(context, Operation.INTERSECTION, 'zinterstore');
 }
 
 function zdiffStore(context: Context): void {
-  store(context, Operation.DIFFERENCE);
+  store(context, Operation.DIFFERENCE, 'zdiffstore');
 }
 
 function zinterCard(context: Context): void {

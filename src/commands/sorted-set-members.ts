@@ -3,6 +3,7 @@
  *
  * Invariant: a sorted set holds no score that is NaN.
  */
+import { Notify } from '../store/change-feed.js';
 import { type Collection, SORTED_SETS } from '../store/collections/collection.js';
 import type { Context } from './context.js';
 
@@ -31,6 +32,12 @@ export function findMember(context: Context, set: Collection, i: number): boolea
   if (!set.seekKey(context.input, context.argOffset(i), context.argLength(i))) return false;
   set.load();
   return true;
+}
+
+/** Members of the sorted set of argument `i` have gone by `event`, with the last of them the key. */
+export function notifyRemoved(context: Context, set: Collection, event: string, i: number): void {
+  context.notify(Notify.ZSET, event, i);
+  if (!set.exists) context.notify(Notify.GENERIC, 'del', i);
 }
 
 /** Begins a reply of `count` elements: with scores they are pairs in RESP3, twice as many replies before. */

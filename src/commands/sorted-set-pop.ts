@@ -7,7 +7,13 @@ import type { Context } from './context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
 import { members } from './member-table.js';
 import { seekRandom, visitRandom } from './random-elements.js';
-import { beginElements, openSortedSet, openSortedSetToRead, replyElement } from './sorted-set-members.js';
+import {
+  beginElements,
+  notifyRemoved,
+  openSortedSet,
+  openSortedSetToRead,
+  replyElement,
+} from './sorted-set-members.js';
 import { clearResult, keepElement, replyMember } from './sorted-set-result.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted } from './spec.js';
 
@@ -19,8 +25,8 @@ const BEYOND = 'ERR value is out of range, value must between -92233720368547758
 /** Counts beyond cannot be doubled, which scores do. */
 const COUNT_LIMIT = 0x3fff_ffff_ffff_ffffn;
 
-/** Moves `count` elements from an end to the result; false after an error reply. */
-function take(context: Context, set: Collection, count: number, isMax: boolean): boolean {
+/** Moves `count` elements from an end of the set of argument `i` to the result; false after an error reply. */
+function take(context: Context, set: Collection, count: number, isMax: boolean, i: number): boolean {
   clearResult();
   const isAll = count === set.count;
   if (isMax) set.last();
@@ -40,6 +46,7 @@ function take(context: Context, set: Collection, count: number, isMax: boolean):
     if (isMax) set.last();
   }
   if (isAll) set.removeKey();
+  notifyRemoved(context, set, isMax ? 'zpopmax' : 'zpopmin', i);
   return true;
 }
 
@@ -54,7 +61,7 @@ function pop(context: Context, isMax: boolean): void {
   if (!set.exists || count === 0) return reply.array(0);
   context.use();
   const taken = Math.min(count, set.count);
-  if (!take(context, set, taken, isMax)) return;
+  if (!take(context, set, taken, isMax, 1)) return;
   const isNested = hasCount && reply.protocol > 2;
   reply.array(isNested ? taken : taken * 2);
   for (let i = 0; i < taken; i++) replyMember(context, i, true, isNested);
@@ -89,7 +96,7 @@ function zmpop(context: Context): void {
     if (!set.exists) continue;
     context.use();
     const taken = Math.min(count, set.count);
-    if (!take(context, set, taken, isMax)) return;
+    if (!take(context, set, taken, isMax, 2 + k)) return;
     reply.array(2);
     reply.bulk(context.input, context.argOffset(2 + k), context.argLength(2 + k));
     reply.array(members.count);

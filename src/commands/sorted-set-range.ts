@@ -6,7 +6,13 @@ import { type ArgumentSpec, blockArg, doubleArg, integerArg, keyArg, oneOf, stri
 import type { Context } from './context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
 import { By, range, readBounds, resolveRange } from './sorted-set-bounds.js';
-import { beginElements, openSortedSet, openSortedSetToRead, replyElement } from './sorted-set-members.js';
+import {
+  beginElements,
+  notifyRemoved,
+  openSortedSet,
+  openSortedSetToRead,
+  replyElement,
+} from './sorted-set-members.js';
 import { clearResult, keepElement, storeResult } from './sorted-set-result.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
@@ -105,7 +111,7 @@ function zrangeStore(context: Context): void {
   clearResult();
   set.seekRank(range.from);
   for (let left = range.to - range.from; left > 0; left--, set.next()) keepElement(set);
-  storeResult(context);
+  storeResult(context, 'zrangestore');
 }
 
 function zrange(context: Context): void {
@@ -148,7 +154,7 @@ function zlexCount(context: Context): void {
   countRange(context, By.MEMBER);
 }
 
-function removeRange(context: Context, by: By): void {
+function removeRange(context: Context, by: By, event: string): void {
   const { reply } = context;
   if (!readBounds(context, by, 2, 3)) return;
   const set = openSortedSet(context, 0, context.keyHash, 1);
@@ -162,19 +168,20 @@ function removeRange(context: Context, by: By): void {
     set.seekRank(range.from);
     for (let i = 0; i < size; i++) if (set.remove() !== Change.DONE) return reply.error(NO_MEMORY);
   }
+  if (size > 0) notifyRemoved(context, set, event, 1);
   reply.integer(size);
 }
 
 function zremRangeByRank(context: Context): void {
-  removeRange(context, By.RANK);
+  removeRange(context, By.RANK, 'zremrangebyrank');
 }
 
 function zremRangeByScore(context: Context): void {
-  removeRange(context, By.SCORE);
+  removeRange(context, By.SCORE, 'zremrangebyscore');
 }
 
 function zremRangeByLex(context: Context): void {
-  removeRange(context, By.MEMBER);
+  removeRange(context, By.MEMBER, 'zremrangebylex');
 }
 
 const KEY = keyArg('key');

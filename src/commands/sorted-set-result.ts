@@ -3,6 +3,7 @@
  *
  * Owns: the scores, one for each of `members`. Invariant: what is stored is stored whole or not at all.
  */
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import type { Context } from './context.js';
 import { NO_MEMORY } from './errors.js';
@@ -44,11 +45,14 @@ export function replyMember(context: Context, i: number, withScore: boolean, isP
   if (withScore) reply.double(scores[i]);
 }
 
-/** Makes the gathered members the value of the first key, argument 1, and replies how many there are. */
-export function storeResult(context: Context): void {
+/** Makes the gathered members the value of the first key, argument 1, and replies how many there are; `event` says that it was made. */
+export function storeResult(context: Context, event: string): void {
   const { keyspace, reply, keyHashes } = context;
-  if (context.find(keyHashes[0], 1)) keyspace.remove();
   const { size } = members;
+  if (context.find(keyHashes[0], 1)) {
+    keyspace.remove();
+    if (size === 0) context.notify(Notify.GENERIC, 'del', 1);
+  }
   const set = openSortedSet(context, 0, keyHashes[0], 1) as Collection;
   for (let i = 0; i < members.count; i++) {
     if (!members.has(i)) continue;
@@ -58,6 +62,7 @@ export function storeResult(context: Context): void {
     return reply.error(NO_MEMORY);
   }
   clearResult();
+  if (size > 0) context.notify(Notify.ZSET, event, 1);
   reply.integer(size);
 }
 

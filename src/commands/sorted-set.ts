@@ -1,11 +1,12 @@
 /**
  * Sorted sets, member by member: ZADD ZINCRBY ZREM ZSCORE ZMSCORE ZCARD ZRANK ZREVRANK.
  */
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import { blockArg, doubleArg, integerArg, keyArg, oneOf, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, NOT_FLOAT, SYNTAX } from './errors.js';
-import { findMember, openSortedSet, openSortedSetToRead } from './sorted-set-members.js';
+import { findMember, notifyRemoved, openSortedSet, openSortedSetToRead } from './sorted-set-members.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from './spec.js';
 
 const NX_AND_XX = 'ERR XX and NX options at the same time are not compatible';
@@ -79,13 +80,21 @@ function add(context: Context, options: number, first: number): void {
   for (let i = first; i < argc; i += 2) {
     outcome = addPair(context, set, options, i);
     if (outcome === Outcome.NOT_A_NUMBER) return reply.error(NOT_A_NUMBER);
-    if (outcome === Outcome.NO_MEMORY) return reply.error(NO_MEMORY);
+    if (outcome === Outcome.NO_MEMORY) {
+      notifyAdded(context, options, added + updated);
+      return reply.error(NO_MEMORY);
+    }
     if (outcome === Outcome.ADDED) added++;
     if (outcome === Outcome.UPDATED) updated++;
   }
+  notifyAdded(context, options, added + updated);
   if ((options & Add.INCR) === 0) reply.integer((options & Add.CH) !== 0 ? added + updated : added);
   else if (outcome === Outcome.NOTHING) reply.nil();
   else reply.double(scoreNow);
+}
+
+function notifyAdded(context: Context, options: number, changed: number): void {
+  if (changed > 0) context.notify(Notify.ZSET, (options & Add.INCR) !== 0 ? 'zincr' : 'zadd', 1);
 }
 
 /** Adds or updates the member in argument `i + 1` with the score in argument `i`. */
@@ -119,9 +128,11 @@ function zrem(context: Context): void {
   let removed = 0;
   for (let i = 2; i < context.argc && set.exists; i++) {
     if (!findMember(context, set, i)) continue;
+    // The first removal alone can fail: it brings the set to where it can be changed.
     if (set.remove() !== Change.DONE) return reply.error(NO_MEMORY);
     removed++;
   }
+  if (removed > 0) notifyRemoved(context, set, 'zrem', 1);
   reply.integer(removed);
 }
 

@@ -131,6 +131,39 @@ describeWithRedis('keyspace events', (peers) => {
       (text) => [...text.replace(/\*2[^*]*the-end\r\n$/, '').split('*4\r\n')].sort().join('|'),
     ));
 
+  it('of sorted sets', () =>
+    compareConversations(
+      peers,
+      // Without n: a destination that is stored over counts as new here, for it is removed first.
+      listening('KEAm', [
+        'ZADD z 1 a 2 b 3 c',
+        'ZADD z 1 a',
+        'ZADD z 5 a',
+        'ZADD z NX 5 a',
+        'ZADD z INCR 1 a',
+        'ZINCRBY z 1 fresh',
+        'ZREM z nope',
+        'ZREM z fresh',
+        'ZADD z 1 d 2 e 3 f 4 g 5 h 6 i',
+        'ZREMRANGEBYRANK z 0 0',
+        'ZREMRANGEBYRANK z 50 60',
+        'ZREMRANGEBYSCORE z 2 2',
+        'ZADD l 0 a 0 b',
+        'ZREMRANGEBYLEX l - +',
+        'ZPOPMIN z',
+        'ZPOPMAX z 2',
+        'ZMPOP 2 nope z MAX COUNT 50',
+        'ZADD z 1 a 2 b',
+        'ZUNIONSTORE d 1 z',
+        'ZINTERSTORE d 1 z',
+        'ZDIFFSTORE d 2 z z',
+        'ZRANGESTORE r z 0 0',
+        'ZRANGESTORE r z 5 9',
+        'ZRANGESTORE r z 5 9',
+        'ZREM z a b',
+      ]),
+    ));
+
   it('as a setting', () =>
     compareConversations(peers, [
       ...['KEA', 'AKE', '$lshzxetdgKE', 'KEmn', 'Kx', 'K', ''].flatMap((classes): Line[] => [
