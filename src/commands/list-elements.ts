@@ -4,6 +4,7 @@
  * Invariant: an element that is removed is copied first, so that it can be replied, or pushed elsewhere, once it is gone.
  */
 import { bytesEqual } from '../layout/bytes.js';
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection, LISTS } from '../store/collections/collection.js';
 import type { Context } from './context.js';
 import { SYNTAX } from './errors.js';
@@ -71,6 +72,16 @@ export function take(list: Collection, end: End, count: number): boolean {
     if (list.remove() !== Change.DONE) return false;
   }
   return true;
+}
+
+/** Tells who listens that elements of the list in argument `i` have been popped. */
+export function notifyPopped(context: Context, list: Collection, end: End, i: number): void {
+  context.notify(Notify.LIST, end === End.LEFT ? 'lpop' : 'rpop', i);
+  if (!list.exists) context.notify(Notify.GENERIC, 'del', i);
+}
+
+export function notifyPushed(context: Context, end: End, i: number): void {
+  context.notify(Notify.LIST, end === End.LEFT ? 'lpush' : 'rpush', i);
 }
 
 /** Replies the elements that have been taken, in the order in which they were. */

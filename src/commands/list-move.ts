@@ -6,7 +6,17 @@ import { integerArg, keyArg, oneOf, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, NO_NUMKEYS, SYNTAX } from './errors.js';
 import { isSameKey } from './generic.js';
-import { End, openList, push, readEnd, replyTaken, seekEnd, take } from './list-elements.js';
+import {
+  End,
+  notifyPopped,
+  notifyPushed,
+  openList,
+  push,
+  readEnd,
+  replyTaken,
+  seekEnd,
+  take,
+} from './list-elements.js';
 import { members } from './member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted } from './spec.js';
 
@@ -45,8 +55,10 @@ function moveFrom(context: Context, source: Collection, from: End, to: End): voi
   source.load();
   members.clear();
   members.push(source.key, source.keyOffset, source.keyLength);
-  if (move(source, from, target, to)) reply.bulk(members.bytes, 0, members.lengths[0]);
-  else reply.error(NO_MEMORY);
+  if (!move(source, from, target, to)) return reply.error(NO_MEMORY);
+  notifyPushed(context, to, 2);
+  notifyPopped(context, source, from, 1);
+  reply.bulk(members.bytes, 0, members.lengths[0]);
 }
 
 /** Moves the element that `members` has a copy of; false = no memory, nothing has changed. */
@@ -105,6 +117,7 @@ export function popFirst(context: Context, end: End, count: number, asArray: boo
     if (!list.exists) continue;
     context.use();
     if (!take(list, end, Math.min(count, list.count))) return !fail(context, NO_MEMORY);
+    notifyPopped(context, list, end, argument);
     reply.array(2);
     reply.bulk(context.input, context.argOffset(argument), context.argLength(argument));
     if (asArray) replyTaken(context);

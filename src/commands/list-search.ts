@@ -3,6 +3,7 @@
  */
 
 import { ReplyType } from '../protocol/resp/reply.js';
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg, oneOf, stringArg, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
@@ -27,8 +28,9 @@ function linsert(context: Context): void {
     if (!isElement(context, list, 3)) continue;
     if (isAfter) list.next();
     const change = list.insert(context.input, context.argOffset(4), context.argLength(4));
-    if (change === Change.DONE) return reply.integer(list.count);
-    return reply.error(NO_MEMORY);
+    if (change !== Change.DONE) return reply.error(NO_MEMORY);
+    context.notify(Notify.LIST, 'linsert', 1);
+    return reply.integer(list.count);
   }
   reply.integer(-1);
 }
@@ -43,8 +45,10 @@ function lrem(context: Context): void {
   const count = Number(exact);
   const wanted = count === 0 ? Number.POSITIVE_INFINITY : Math.abs(count);
   const removed = count < 0 ? removeFromEnd(context, list, wanted) : removeFromStart(context, list, wanted);
-  if (removed < 0) reply.error(NO_MEMORY);
-  else reply.integer(removed);
+  if (removed < 0) return reply.error(NO_MEMORY);
+  if (removed > 0) context.notify(Notify.LIST, 'lrem', 1);
+  if (removed > 0 && !list.exists) context.notify(Notify.GENERIC, 'del', 1);
+  reply.integer(removed);
 }
 
 /** Returns how many have been removed, -1 = no memory: none. */

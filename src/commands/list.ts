@@ -1,12 +1,15 @@
 /**
  * Lists, at their ends and by index: LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LLEN LINDEX LSET LRANGE LTRIM.
  */
+import { Notify } from '../store/change-feed.js';
 import { Change } from '../store/collections/collection.js';
 import { integerArg, keyArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, NOT_POSITIVE, OUT_OF_RANGE, wrongArity } from './errors.js';
 import {
   End,
+  notifyPopped,
+  notifyPushed,
   openListToChange,
   openListToRead,
   push,
@@ -32,6 +35,7 @@ function pushAll(context: Context, end: End, onlyIfThere: boolean): void {
     }
     return reply.error(NO_MEMORY);
   }
+  notifyPushed(context, end, 1);
   reply.integer(list.count);
 }
 
@@ -62,6 +66,7 @@ function pop(context: Context, end: End): void {
   if (!list.exists) return hasCount ? reply.nilArray() : reply.nil();
   if (count === 0) return reply.array(0);
   if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+  notifyPopped(context, list, end, 1);
   if (hasCount) replyTaken(context);
   else reply.bulk(members.bytes, 0, members.lengths[0]);
 }
@@ -100,8 +105,11 @@ function lset(context: Context): void {
   if (Number.isNaN(index)) return reply.error(NOT_INTEGER);
   const rank = index < 0 ? index + list.count : index;
   if (rank < 0 || rank >= list.count || !list.seekRank(rank)) return reply.error(OUT_OF_RANGE);
-  if (list.replace(context.input, context.argOffset(3), context.argLength(3)) === Change.DONE) reply.ok();
-  else reply.error(NO_MEMORY);
+  if (list.replace(context.input, context.argOffset(3), context.argLength(3)) !== Change.DONE) {
+    return reply.error(NO_MEMORY);
+  }
+  context.notify(Notify.LIST, 'lset', 1);
+  reply.ok();
 }
 
 /** The range in arguments 2 and 3 of a list of `count` elements: first rank and how many there are. */
@@ -141,6 +149,8 @@ function ltrim(context: Context): void {
   const { first, length } = range;
   if (length === 0) {
     list.removeKey();
+    context.notify(Notify.LIST, 'ltrim', 1);
+    context.notify(Notify.GENERIC, 'del', 1);
     return reply.ok();
   }
   // The first removal alone can fail; then nothing has been removed.
@@ -152,6 +162,7 @@ function ltrim(context: Context): void {
     list.first();
     if (list.remove() !== Change.DONE) return reply.error(NO_MEMORY);
   }
+  context.notify(Notify.LIST, 'ltrim', 1);
   reply.ok();
 }
 

@@ -4,6 +4,7 @@
  * The result is gathered beside the store, one open set at a time, so that the destination may be one of the sources. Invariant: all
  * sources are looked at before anything is gathered, and all is gathered before the destination changes.
  */
+import { Notify } from '../store/change-feed.js';
 import type { Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg } from './arguments.js';
 import type { Context } from './context.js';
@@ -107,10 +108,11 @@ function replyMembers(context: Context): void {
   members.clear();
 }
 
-/** Makes what has been gathered the value of the first key, and replies its size. */
-function store(context: Context): void {
+/** Makes what has been gathered the value of the first key, and replies its size. `event` is what listeners are told. */
+function store(context: Context, event: string): void {
   const { keyspace, reply, keyHashes } = context;
-  if (context.find(keyHashes[0], 1)) keyspace.remove();
+  const existed = context.find(keyHashes[0], 1);
+  if (existed) keyspace.remove();
   const { size } = members;
   const set = openSet(context, 0, keyHashes[0], 1) as Collection;
   for (let i = 0; i < members.count; i++) {
@@ -122,6 +124,8 @@ function store(context: Context): void {
     return reply.error(NO_MEMORY);
   }
   members.clear();
+  if (size > 0) context.notify(Notify.SET, event, 1);
+  else if (existed) context.notify(Notify.GENERIC, 'del', 1);
   reply.integer(size);
 }
 
@@ -130,7 +134,7 @@ function sinter(context: Context): void {
 }
 
 function sinterStore(context: Context): void {
-  if (intersect(context, 1)) store(context);
+  if (intersect(context, 1)) store(context, 'sinterstore');
 }
 
 function sunion(context: Context): void {
@@ -138,7 +142,7 @@ function sunion(context: Context): void {
 }
 
 function sunionStore(context: Context): void {
-  if (unite(context, 1)) store(context);
+  if (unite(context, 1)) store(context, 'sunionstore');
 }
 
 function sdiff(context: Context): void {
@@ -146,7 +150,7 @@ function sdiff(context: Context): void {
 }
 
 function sdiffStore(context: Context): void {
-  if (subtract(context, 1)) store(context);
+  if (subtract(context, 1)) store(context, 'sdiffstore');
 }
 
 function sinterCard(context: Context): void {

@@ -1,6 +1,7 @@
 /**
  * SPOP, SRANDMEMBER and SSCAN.
  */
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import { integerArg, keyArg, patternArg } from './arguments.js';
 import { isWanted, readCursor, readScanOptions, replyNothing, scanByHash } from './collection-scan.js';
@@ -21,7 +22,13 @@ function spop(context: Context): void {
   context.use();
   members.clear();
   if (!take(set)) return reply.error(NO_MEMORY);
+  notifyPopped(context, set);
   reply.bulk(members.bytes, 0, members.lengths[0]);
+}
+
+function notifyPopped(context: Context, set: Collection): void {
+  context.notify(Notify.SET, 'spop', 1);
+  if (!set.exists) context.notify(Notify.GENERIC, 'del', 1);
 }
 
 /** Moves a random member to `members`; false = no memory. */
@@ -43,11 +50,13 @@ function popMany(context: Context): void {
   if (count >= set.count) {
     reply.set(set.count);
     for (let more = set.first(); more; more = set.next()) replyMember(context, set);
-    return set.removeKey();
+    set.removeKey();
+    return notifyPopped(context, set);
   }
   members.clear();
   // The first removal alone can fail: it brings the set to where it can be changed.
   for (let i = 0; i < count; i++) if (!take(set)) return reply.error(NO_MEMORY);
+  notifyPopped(context, set);
   reply.set(count);
   for (let i = 0; i < count; i++) reply.bulk(members.bytes, members.offsets[i], members.lengths[i]);
   members.clear();

@@ -1,6 +1,7 @@
 /**
  * Sets, member by member: SADD SREM SISMEMBER SMISMEMBER SCARD SMEMBERS SMOVE.
  */
+import { Notify } from '../store/change-feed.js';
 import { Change, type Collection } from '../store/collections/collection.js';
 import { keyArg, stringArg } from './arguments.js';
 import type { Context } from './context.js';
@@ -22,6 +23,7 @@ function sadd(context: Context): void {
     if (added === Added.FAILED) return reply.error(NO_MEMORY);
     if (added === Added.NEW) created++;
   }
+  if (created > 0) context.notify(Notify.SET, 'sadd', 1);
   reply.integer(created);
 }
 
@@ -36,6 +38,8 @@ function srem(context: Context): void {
     if (set.remove() !== Change.DONE) return reply.error(NO_MEMORY);
     removed++;
   }
+  if (removed > 0) context.notify(Notify.SET, 'srem', 1);
+  if (removed > 0 && !set.exists) context.notify(Notify.GENERIC, 'del', 1);
   reply.integer(removed);
 }
 
@@ -78,8 +82,12 @@ function smove(context: Context): void {
   const found = findMember(context, from, 3);
   if (!found || isSameKey(context, 1, 2)) return reply.integer(found ? 1 : 0);
   if (to.exists) context.use();
-  if (moveMember(context, from, to)) reply.integer(1);
-  else reply.error(NO_MEMORY);
+  const before = to.count;
+  if (!moveMember(context, from, to)) return reply.error(NO_MEMORY);
+  context.notify(Notify.SET, 'srem', 1);
+  if (!from.exists) context.notify(Notify.GENERIC, 'del', 1);
+  if (to.count > before) context.notify(Notify.SET, 'sadd', 2);
+  reply.integer(1);
 }
 
 /** Moves the member in argument 3, on which `from` stands; false = no memory, nothing has changed. */

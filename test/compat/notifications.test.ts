@@ -64,6 +64,68 @@ describeWithRedis('keyspace events', (peers) => {
       ]),
     ));
 
+  it('of sets', () =>
+    compareConversations(
+      peers,
+      listening('KEA', [
+        'SADD s a b c',
+        'SADD s a',
+        'SREM s nope',
+        'SREM s a nope',
+        'SMOVE s t b',
+        'SMOVE s t nope',
+        'SMOVE s s c',
+        'SMOVE s t c',
+        'SADD u b c x',
+        'SMOVE u t b',
+        'SINTERSTORE d t u',
+        'SUNIONSTORE d t u',
+        'SDIFFSTORE d t t',
+        'SDIFFSTORE d t t',
+        'SPOP t 0',
+        'SREM t c',
+        'SPOP t 100',
+        'SREM u x',
+        'SPOP u',
+        'SREM nope a',
+        'SADD s a',
+        'SREM s a',
+      ]),
+    ));
+
+  it('of lists', () =>
+    compareConversations(
+      peers,
+      listening('KEA', [
+        'RPUSH l a b c d e',
+        'LPUSH l a',
+        'LPUSHX l z',
+        'RPUSHX nope z',
+        'LPOP l',
+        'RPOP l 2',
+        'LPOP l 0',
+        'LSET l 0 v',
+        'LSET l 100 v',
+        'LINSERT l BEFORE b x',
+        'LINSERT l BEFORE nope x',
+        'LREM l 0 x',
+        'LREM l 0 nope',
+        'LTRIM l 0 1',
+        'LTRIM l 0 -1',
+        'LMOVE l m LEFT RIGHT',
+        'RPOPLPUSH l m',
+        'LMOVE m m LEFT RIGHT',
+        'LMPOP 1 m LEFT COUNT 10',
+        'RPUSH l a a',
+        'LREM l 0 a',
+        'RPUSH l a',
+        'LTRIM l 5 6',
+        'RPUSH l a b',
+        'BLPOP l 0',
+        'BLMOVE l k LEFT LEFT 0',
+      ]),
+    ));
+
   it('of keys', () =>
     compareConversations(
       peers,
