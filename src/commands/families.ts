@@ -41,6 +41,7 @@ import { setAlgebra } from './set-algebra.js';
 import { setIteration } from './set-iteration.js';
 import { sortedSets } from './sorted-set.js';
 import { sortedSetAlgebra } from './sorted-set-algebra.js';
+import { blockingSortedSets } from './sorted-set-block.js';
 import { sortedSetPops } from './sorted-set-pop.js';
 import { sortedSetRanges } from './sorted-set-range.js';
 import { sortedSetScan } from './sorted-set-scan.js';
@@ -100,6 +101,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   listMoves,
   sortedSetPops,
   sortedSetAlgebra,
+  blockingSortedSets,
   sortedSetScan,
   blockingLists,
 ];

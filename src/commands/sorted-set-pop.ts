@@ -5,7 +5,6 @@ import { Change, type Collection } from '../store/collections/collection.js';
 import { blockArg, integerArg, keyArg, oneOf, optional, tokenArg } from './arguments.js';
 import type { Context } from './context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from './errors.js';
-import { members } from './member-table.js';
 import { seekRandom, visitRandom } from './random-elements.js';
 import {
   beginElements,
@@ -77,33 +76,56 @@ function zpopMax(context: Context): void {
 }
 
 function zmpop(context: Context): void {
-  const { reply } = context;
-  const keys = context.argInteger(1);
-  if (!(keys > 0)) return reply.error(NO_NUMKEYS);
-  const where = keys + 2;
-  if (where >= context.argc) return reply.error(SYNTAX);
-  const isMax = context.argIs(where, 'MAX');
-  if (!isMax && !context.argIs(where, 'MIN')) return reply.error(SYNTAX);
-  let count = 1;
-  if (context.argc > where + 1) {
-    if (context.argc !== where + 3 || !context.argIs(where + 1, 'COUNT')) return reply.error(SYNTAX);
-    count = context.argInteger(where + 2);
-    if (!(count > 0)) return reply.error(NO_COUNT);
-  }
-  for (let k = 0; k < keys; k++) {
-    const set = openSortedSet(context, 0, context.keyHashes[k], context.keyArguments[k]);
-    if (set === null) return;
+  if (readPop(context, 1) && !popFirst(context, popping.isMax, popping.count, true)) context.reply.nilArray();
+}
+
+/** What ZMPOP and BZMPOP have been asked for. */
+export const popping = { isMax: false, count: 1 };
+
+/** Reads it from the number of keys in argument `i` on; false after an error reply. */
+export function readPop(context: Context, i: number): boolean {
+  const keys = context.argInteger(i);
+  if (!(keys > 0)) return fail(context, NO_NUMKEYS);
+  const where = keys + i + 1;
+  if (where >= context.argc) return fail(context, SYNTAX);
+  popping.isMax = context.argIs(where, 'MAX');
+  if (!popping.isMax && !context.argIs(where, 'MIN')) return fail(context, SYNTAX);
+  popping.count = 1;
+  if (context.argc === where + 1) return true;
+  if (context.argc < where + 3 || !context.argIs(where + 1, 'COUNT')) return fail(context, SYNTAX);
+  popping.count = context.argInteger(where + 2);
+  if (!(popping.count > 0)) return fail(context, NO_COUNT);
+  return context.argc === where + 3 || fail(context, SYNTAX);
+}
+
+function fail(context: Context, text: string): false {
+  context.reply.error(text);
+  return false;
+}
+
+/**
+ * Replies the key and up to `count` elements, in an array or beside it the one there is, of the first of the command's sorted sets that
+ * exists, or an error. False = none does, nothing is replied.
+ */
+export function popFirst(context: Context, isMax: boolean, count: number, asArray: boolean): boolean {
+  const { reply, keyCount, keyHashes, keyArguments } = context;
+  for (let k = 0; k < keyCount; k++) {
+    if (!context.mayUse(k)) continue;
+    const argument = keyArguments[k];
+    const set = openSortedSet(context, 0, keyHashes[k], argument);
+    if (set === null) return true;
     if (!set.exists) continue;
     context.use();
     const taken = Math.min(count, set.count);
-    if (!take(context, set, taken, isMax, 2 + k)) return;
-    reply.array(2);
-    reply.bulk(context.input, context.argOffset(2 + k), context.argLength(2 + k));
-    reply.array(members.count);
-    for (let i = 0; i < taken; i++) replyMember(context, i, true, true);
-    return clearResult();
+    if (!take(context, set, taken, isMax, argument)) return true;
+    reply.array(asArray ? 2 : 3);
+    reply.bulk(context.input, context.argOffset(argument), context.argLength(argument));
+    if (asArray) reply.array(taken);
+    for (let i = 0; i < taken; i++) replyMember(context, i, true, asArray);
+    clearResult();
+    return true;
   }
-  reply.nilArray();
+  return false;
 }
 
 function zrandMember(context: Context): void {
