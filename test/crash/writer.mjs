@@ -19,7 +19,7 @@ import { Waits } from '../../dist/store/waits.js';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
-const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
+const { handle, id, seed, dieAt, ackPath, large, exclusive, collections } = options;
 
 let state = seed | 0 || 1;
 function random(limit) {
@@ -122,7 +122,7 @@ function check(name) {
 }
 
 function writeOwn() {
-  const key = random(OWN_KEYS);
+  const key = random(collections ? OWN_KEYS : FIRST_FIELD);
   const name = `own:${id}:${key}`;
   stamp++;
   if (key >= FIRST_FIELD) {
@@ -396,8 +396,9 @@ function turn() {
     if (kind < 10) touchMessages();
     else if (kind < 45) writeOwn();
     else if (kind < 62) touchShared();
-    else if (kind < 79) touchCollection();
-    else if (kind < 80) carryCollection();
+    else if (collections && kind < 79) touchCollection();
+    else if (collections && kind < 80) carryCollection();
+    else if (kind < 80) touchShared();
     else if (kind < 88) touchGroup();
     else if (kind < 94) pinOrPark();
     else if (kind < 97) set(random(3) + 3, `other:${random(50)}`, makeValue('other', ++stamp, 100));
