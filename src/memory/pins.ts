@@ -90,8 +90,11 @@ export class Pins {
       this.#journal.setControl(at + Pin.DOOMED_WORD, ctl[at + Pin.DOOMED_WORD] | DOOMED);
       pinned = true;
     }
-    if (pinned) this.#journal.clearWord(heldArena, heldWord);
-    this.#journal.commitAlloc();
+    // Not pinned: what the caller has begun in the allocator's journal goes on.
+    if (pinned) {
+      this.#journal.clearWord(heldArena, heldWord);
+      this.#journal.commitAlloc();
+    }
     this.#memory.unlock(Super.PIN_LOCK_WORD);
     return pinned;
   }

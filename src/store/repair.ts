@@ -5,7 +5,7 @@
  * begins again: every step can be repeated. Invariant afterwards: checkInvariants holds, and every write the dead had answered is there.
  */
 import { Bucket } from '../layout/bucket.js';
-import { Item, ItemType } from '../layout/item.js';
+import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
@@ -60,7 +60,7 @@ function restoreLocked(memory: Memory, dead: number): void {
     // The allocator's changes first: they are the newest, and the data's undo does not touch their words.
     journal.rollbackAlloc();
     releaseAllocatorLocks(memory, dead);
-    sortOutNodes(memory, journal.isOpen, words, base);
+    sortOutDeferred(journal.isOpen, words, base);
     journal.rollback();
     forgetLinked(memory, dead, words, base);
   } else {
@@ -189,28 +189,22 @@ function forgetLinked(memory: Memory, dead: number, words: Int32Array, base: num
 }
 
 /**
- * Nodes of collections are in no index: whether one in a held slot is linked follows from the state of the journal. Settled: what was linked
- * stays, what was unlinked is free. Open, about to be rolled back: the other way round, for the slots noted since the command last settled.
- * A negative HELD_SETTLED_WORD remembers that this has been done, for a next repairer who finds the journal rolled back.
+ * What a command has linked and unlinked stands in the deferred slots, and which of the two holds follows from the state of the journal.
+ * Settled: what was linked stays, what was unlinked is free. Open, about to be rolled back: the other way round, for the slots noted since
+ * the command last settled. A negative HELD_SETTLED_WORD remembers that this has been done, for a next repairer who finds the journal
+ * rolled back. (An item unlinked just before its first word was journaled is in the index still: forgetLinked finds it there.)
  */
-function sortOutNodes(memory: Memory, isOpen: boolean, words: Int32Array, base: number): void {
+function sortOutDeferred(isOpen: boolean, words: Int32Array, base: number): void {
   const settled = words[base + P.HELD_SETTLED_WORD];
   if (settled < 0) return;
   for (let slot = FIRST_DEFERRED; slot < P.HELD_SLOTS; slot++) {
     const at = base + P.HELD_WORD + slot * 2;
-    if (words[at] === NO_PAGE || !isTreePart(memory, words[at], words[at + 1] & 0xffff)) continue;
+    if (words[at] === NO_PAGE) continue;
     const isLinked = (words[at + 1] & LINKED) !== 0;
     const stands = !isOpen || slot - FIRST_DEFERRED < settled;
     if (isLinked === stands) words[at] = NO_PAGE;
   }
   if (isOpen) words[base + P.HELD_SETTLED_WORD] = -1;
-}
-
-/** True for nodes and for elements' own chunks. */
-function isTreePart(memory: Memory, page: number, unit: number): boolean {
-  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-  const type = (i32[(locationOffset(page, unit) >>> 2) + Item.SHAPE_WORD] >>> Item.TYPE_SHIFT) & Item.TYPE_MASK;
-  return type === ItemType.NODE || type === ItemType.BLOB;
 }
 
 /** True when an entry of the hash's chain points to the location. The caller keeps others out of the shard. */

@@ -31,7 +31,6 @@ it.each(SETUPS)(
           large: setup.large,
           atomicGroups: true,
           exclusive: true,
-          collections: process.env.ENTRESOL_CRASH_COLLECTIONS === '1',
           progress: progress.buffer,
           id,
           seed: Date.now() + id,

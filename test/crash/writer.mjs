@@ -19,7 +19,7 @@ import { Waits } from '../../dist/store/waits.js';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
-const { handle, id, seed, dieAt, ackPath, large, exclusive, collections } = options;
+const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
 
 let state = seed | 0 || 1;
 function random(limit) {
@@ -122,7 +122,7 @@ function check(name) {
 }
 
 function writeOwn() {
-  const key = random(collections ? OWN_KEYS : FIRST_FIELD);
+  const key = random(OWN_KEYS);
   const name = `own:${id}:${key}`;
   stamp++;
   if (key >= FIRST_FIELD) {
@@ -252,14 +252,19 @@ function touchGroup() {
   lockSet.acquire();
   if (random(2) === 0) {
     stamp++;
+    const isFound = (i) => keyspace.find(hashOf(2, keys[i]), 2, keys[i], 0, keys[i].length);
     let ok = true;
     for (let i = 0; i < 3 && ok; i++) {
       const value = makeValue(names[i], stamp, 200 + group);
+      // As DEL and SET in one transaction: the new entry may get the old one's place.
+      if (random(4) === 0 && isFound(i)) keyspace.remove();
       ok = keyspace.stage(hashOf(2, keys[i]), 2, keys[i], 0, keys[i].length, value.length);
       if (!ok) break;
       keyspace.staged.u8.set(value, keyspace.stagedOffset);
-      ok = keyspace.commit(1, 0, 0, 0);
+      ok = keyspace.commit(1, 0, 0, random(4) === 0 ? keyspace.nowMs + 3_600_000 : 0);
     }
+    // No memory for one of them: none of them.
+    for (let i = 0; i < 3 && !ok; i++) if (isFound(i)) keyspace.remove();
   } else {
     const stamps = new Set();
     for (let i = 0; i < 3; i++) {
@@ -396,9 +401,8 @@ function turn() {
     if (kind < 10) touchMessages();
     else if (kind < 45) writeOwn();
     else if (kind < 62) touchShared();
-    else if (collections && kind < 79) touchCollection();
-    else if (collections && kind < 80) carryCollection();
-    else if (kind < 80) touchShared();
+    else if (kind < 79) touchCollection();
+    else if (kind < 80) carryCollection();
     else if (kind < 88) touchGroup();
     else if (kind < 94) pinOrPark();
     else if (kind < 97) set(random(3) + 3, `other:${random(50)}`, makeValue('other', ++stamp, 100));

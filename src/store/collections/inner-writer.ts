@@ -301,6 +301,9 @@ export class InnerWriter extends TreeReader {
     const { page: rightPage, unit: rightUnit } = this.nodes;
     this.countChunk(rightPage);
     this.#moveEntries(i32, from, half, children, rightPage, rightUnit, body);
+    // What is put behind the left half is written over these.
+    const moved = (children - half) * Inner.ENTRY_WORDS;
+    this.journal.saveRange(arena, i32, from + Inner.FIRST_WORD + half * Inner.ENTRY_WORDS, moved);
     this.setWord(arena, from + Inner.COUNT_WORD, half);
     if (child > half) this.#putEntry(rightPage, rightUnit, child - half, page, unit, elements, high, low);
     else this.#putEntry(leftPage, leftUnit, child, page, unit, elements, high, low);
