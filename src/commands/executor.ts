@@ -31,11 +31,11 @@ import { extractKeys } from './keys.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
 import type { ScriptRun } from './scripting/script-engine.js';
-import { shownArguments } from './shown-arguments.js';
+import { shownArguments } from './server/shown-arguments.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
-import type { Transaction, WatchedKey } from './transaction.js';
-import { reserveRoom } from './transaction-room.js';
+import type { Transaction, WatchedKey } from './transactions/transaction.js';
+import { reserveRoom } from './transactions/transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
 /** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */

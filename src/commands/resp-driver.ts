@@ -11,14 +11,14 @@ import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN }
 import { protocolErrorText } from '../protocol/resp/errors.js';
 import { BATCH_REQUESTS, ParseStatus, Request, RequestParser, RequestSource } from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
-import { Attention, Client, ReplyMode } from './client.js';
+import { Attention, Client, ReplyMode } from './clients/client.js';
 import { type Command, KeyMode } from './command.js';
 import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
 import type { Environment } from './environment.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
-import { LargeValues } from './large-values.js';
 import { Flag } from './spec.js';
+import { LargeValues } from './strings/large-values.js';
 
 /** Below this threshold SLOWLOG means O(1) commands, too. */
 const SLOW_FAST_MICROSECONDS = 1000;

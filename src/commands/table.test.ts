@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Bytes } from '../layout/bytes.js';
 import { createCommandTable } from './families.js';
-import { syntaxOf } from './help.js';
+import { syntaxOf } from './server/help.js';
 import { type CommandSpec, Flag, KeyUse } from './spec.js';
 import { CommandTable } from './table.js';
 

@@ -6,7 +6,7 @@
 
 import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
 import type { Hub } from '../commands/messaging/hub.js';
-import { matchingNames } from '../commands/pubsub.js';
+import { matchingNames } from '../commands/messaging/pubsub.js';
 import type { Pump } from '../native/addon.js';
 import { Closing } from '../protocol/driver.js';
 import type { Connections } from './connections.js';

@@ -8,7 +8,7 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AccessEvent } from '../commands/acl/access.js';
 import { type UserChange, Users } from '../commands/acl/users.js';
-import { clientLine } from '../commands/client-list.js';
+import { clientLine } from '../commands/clients/client-list.js';
 import type { Asker, ClientRow, Control, MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { CommandTable } from '../commands/table.js';
 import { configSet, type Settings } from '../config/index.js';

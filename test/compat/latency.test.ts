@@ -1,6 +1,6 @@
 /** LATENCY HISTOGRAM and GRAPH and INFO's statistics of commands, beside redis-server's. */
 import { expect, it, test } from 'vitest';
-import { latencyGraph } from '../../src/commands/latency.js';
+import { latencyGraph } from '../../src/commands/server/latency.js';
 import { describeWithRedis } from '../helpers/redis-oracle.js';
 
 /** Microseconds that a histogram may name: Redis's borders, from its documentation. */

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { Client } from '../../src/commands/client.js';
+import type { Client } from '../../src/commands/clients/client.js';
 import type { Control } from '../../src/commands/control.js';
 import type { ClientHost } from '../../src/commands/messaging/host.js';
 import type { CommandTable } from '../../src/commands/table.js';

@@ -9,7 +9,7 @@
  */
 
 import { Users } from '../../src/commands/acl/users.js';
-import type { Client } from '../../src/commands/client.js';
+import type { Client } from '../../src/commands/clients/client.js';
 import type { Control } from '../../src/commands/control.js';
 import type { Environment } from '../../src/commands/environment.js';
 import { Executor } from '../../src/commands/executor.js';

@@ -5,7 +5,7 @@
  * ACL LOG, and answered with exactly one error.
  */
 import { Counter } from '../../layout/counters.js';
-import type { Client } from '../client.js';
+import type { Client } from '../clients/client.js';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';

@@ -6,7 +6,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import type { Command } from '../command.js';
-import { categoryBit } from '../command-docs.js';
+import { categoryBit } from '../server/command-docs.js';
 import type { CommandTable } from '../table.js';
 
 /** What a key pattern permits. */

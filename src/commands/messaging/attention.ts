@@ -3,7 +3,7 @@
  *
  * The executor asks here only when a bit is set, or when somebody monitors.
  */
-import { Attention, type Client } from '../client.js';
+import { Attention, type Client } from '../clients/client.js';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { Flag } from '../spec.js';

@@ -2,13 +2,13 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openParticipants, type Participant } from '../../../test/helpers/participants.js';
 import { Bytes } from '../../layout/bytes.js';
 import { ItemType } from '../../layout/item.js';
-import type { Client } from '../client.js';
+import type { Client } from '../clients/client.js';
 import type { Context } from '../context.js';
 import { families } from '../families.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysFrom } from '../spec.js';
 import { CommandTable } from '../table.js';
-import { timeoutSecondsArg } from '../wait.js';
 import { WaitReply } from './blocked.js';
+import { timeoutSecondsArg } from './wait.js';
 
 /** BPOP key ... timeout: takes the first of its keys that exists; strings stand for what types of their own will block on. */
 function pop(context: Context): void {

@@ -25,7 +25,7 @@ import { MessageKind } from '../../layout/mailbox.js';
 import { Super } from '../../layout/superblock.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { type WaitPlace, Waits } from '../../store/waits.js';
-import { Client, ReplyMode } from '../client.js';
+import { Client, ReplyMode } from '../clients/client.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY } from '../errors.js';
 import type { Executor } from '../executor.js';

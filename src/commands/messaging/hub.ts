@@ -12,7 +12,7 @@ import type { Mailboxes } from '../../memory/mailboxes.js';
 import type { DriverClient } from '../../protocol/driver.js';
 import { Invalidation } from '../../store/change-feed.js';
 import type { Keyspace } from '../../store/keyspace.js';
-import { Attention, Client } from '../client.js';
+import { Attention, Client } from '../clients/client.js';
 import type { Executor } from '../executor.js';
 import { BlockedClients } from './blocked.js';
 import type { ClientHost } from './host.js';

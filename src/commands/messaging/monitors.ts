@@ -9,7 +9,7 @@ import { MessageKind } from '../../layout/mailbox.js';
 import { Participant, ParticipantRole } from '../../layout/superblock.js';
 import type { Output } from '../../protocol/output.js';
 import type { Keyspace } from '../../store/keyspace.js';
-import { Attention, type Client } from '../client.js';
+import { Attention, type Client } from '../clients/client.js';
 import type { Context } from '../context.js';
 
 const ESCAPES = new Map([

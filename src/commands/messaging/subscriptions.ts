@@ -11,7 +11,7 @@ import { MessageKind } from '../../layout/mailbox.js';
 import { Participant, Super } from '../../layout/superblock.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
-import { Attention, type Client } from '../client.js';
+import { Attention, type Client } from '../clients/client.js';
 import { globMatches } from '../glob.js';
 import { byteString } from '../numbers.js';
 

@@ -11,7 +11,7 @@ import { MessageKind } from '../../layout/mailbox.js';
 import { ParticipantRole } from '../../layout/superblock.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
-import { Attention, type Client } from '../client.js';
+import { Attention, type Client } from '../clients/client.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { byteString } from '../numbers.js';

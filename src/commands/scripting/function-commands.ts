@@ -9,7 +9,7 @@ import { oneOf, optional, patternArg, stringArg, tokenArg } from '../arguments.j
 import type { Context } from '../context.js';
 import { BUSY_SCRIPT } from '../errors.js';
 import { globMatchesText } from '../glob.js';
-import { helpCommand } from '../help.js';
+import { helpCommand } from '../server/help.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { scriptingOf } from './eval.js';
 import { ENGINE_NAME, type Library, type LibraryFunction, type RestorePolicy } from './function-libraries.js';

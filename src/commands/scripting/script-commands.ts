@@ -5,7 +5,7 @@
  */
 import { oneOf, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
-import { helpCommand } from '../help.js';
+import { helpCommand } from '../server/help.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { scriptingOf } from './eval.js';
 

@@ -12,8 +12,8 @@ import { EngineWord, type LuaEngine, LuaOperation, LuaReplyFlag, openLua } from 
 import { Output } from '../../protocol/output.js';
 import { Reply } from '../../protocol/resp/reply.js';
 import { decide, Verdict } from '../acl/check.js';
-import { Client } from '../client.js';
-import { REDIS_VERSION } from '../connection.js';
+import { Client } from '../clients/client.js';
+import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
 import { Executor } from '../executor.js';
 import { byteString } from '../numbers.js';

@@ -1,0 +1,281 @@
+/**
+ * Lists, at their ends and by index: LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LLEN LINDEX LSET LRANGE LTRIM.
+ */
+import { Notify } from '../../store/change-feed.js';
+import { Change } from '../../store/collections/collection.js';
+import { integerArg, keyArg, stringArg } from '../arguments.js';
+import type { Context } from '../context.js';
+import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, NOT_POSITIVE, OUT_OF_RANGE, wrongArity } from '../errors.js';
+import { members } from '../sets/member-table.js';
+import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
+import {
+  End,
+  notifyPopped,
+  notifyPushed,
+  openListToChange,
+  openListToRead,
+  push,
+  replyElement,
+  replyTaken,
+  seekEnd,
+  take,
+} from './list-elements.js';
+
+function pushAll(context: Context, end: End, onlyIfThere: boolean): void {
+  const { reply } = context;
+  const list = openListToChange(context);
+  if (list === null) return;
+  if (onlyIfThere && !list.exists) return reply.integer(0);
+  for (let i = 2; i < context.argc; i++) {
+    if (push(list, end, context.input, context.argOffset(i), context.argLength(i)) === Change.DONE) continue;
+    // All or none.
+    for (; i > 2; i--) {
+      seekEnd(list, end);
+      list.remove();
+    }
+    return reply.error(NO_MEMORY);
+  }
+  notifyPushed(context, end, 1);
+  reply.integer(list.count);
+}
+
+function lpush(context: Context): void {
+  pushAll(context, End.LEFT, false);
+}
+
+function rpush(context: Context): void {
+  pushAll(context, End.RIGHT, false);
+}
+
+function lpushX(context: Context): void {
+  pushAll(context, End.LEFT, true);
+}
+
+function rpushX(context: Context): void {
+  pushAll(context, End.RIGHT, true);
+}
+
+function pop(context: Context, end: End): void {
+  const { reply } = context;
+  if (context.argc > 3) return reply.error(wrongArity(context.command.fullName));
+  const hasCount = context.argc === 3;
+  const count = hasCount ? context.argInteger(2) : 1;
+  if (!(count >= 0)) return reply.error(NOT_POSITIVE);
+  const list = openListToChange(context);
+  if (list === null) return;
+  if (!list.exists) return hasCount ? reply.nilArray() : reply.nil();
+  if (count === 0) return reply.array(0);
+  if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+  notifyPopped(context, list, end, 1);
+  if (hasCount) replyTaken(context);
+  else reply.bulk(members.bytes, 0, members.lengths[0]);
+}
+
+function lpop(context: Context): void {
+  pop(context, End.LEFT);
+}
+
+function rpop(context: Context): void {
+  pop(context, End.RIGHT);
+}
+
+function llen(context: Context): void {
+  const list = openListToRead(context);
+  if (list !== null) context.reply.integer(list.count);
+}
+
+function lindex(context: Context): void {
+  const { reply } = context;
+  const list = openListToRead(context);
+  if (list === null) return;
+  if (!list.exists) return reply.nil();
+  const index = context.argInteger(2);
+  if (Number.isNaN(index)) return reply.error(NOT_INTEGER);
+  const rank = index < 0 ? index + list.count : index;
+  if (rank >= 0 && rank < list.count && list.seekRank(rank)) replyElement(context, list);
+  else reply.nil();
+}
+
+function lset(context: Context): void {
+  const { reply } = context;
+  const list = openListToChange(context);
+  if (list === null) return;
+  if (!list.exists) return reply.error(NO_SUCH_KEY);
+  const index = context.argInteger(2);
+  if (Number.isNaN(index)) return reply.error(NOT_INTEGER);
+  const rank = index < 0 ? index + list.count : index;
+  if (rank < 0 || rank >= list.count || !list.seekRank(rank)) return reply.error(OUT_OF_RANGE);
+  if (list.replace(context.input, context.argOffset(3), context.argLength(3)) !== Change.DONE) {
+    return reply.error(NO_MEMORY);
+  }
+  context.notify(Notify.LIST, 'lset', 1);
+  reply.ok();
+}
+
+/** The range in arguments 2 and 3 of a list of `count` elements: first rank and how many there are. */
+const range = { first: 0, length: 0 };
+
+function clampRange(start: number, end: number, count: number): void {
+  const first = Math.max(start < 0 ? start + count : start, 0);
+  const last = Math.min(end < 0 ? end + count : end, count - 1);
+  range.first = first;
+  range.length = Math.max(last - first + 1, 0);
+}
+
+function lrange(context: Context): void {
+  const { reply } = context;
+  const start = context.argInteger(2);
+  const end = context.argInteger(3);
+  if (Number.isNaN(start) || Number.isNaN(end)) return reply.error(NOT_INTEGER);
+  const list = openListToRead(context);
+  if (list === null) return;
+  clampRange(start, end, list.count);
+  const { length } = range;
+  reply.array(length);
+  if (length === 0) return;
+  list.seekRank(range.first);
+  for (let i = 0; i < length; i++, list.next()) replyElement(context, list);
+}
+
+function ltrim(context: Context): void {
+  const { reply } = context;
+  const start = context.argInteger(2);
+  const end = context.argInteger(3);
+  if (Number.isNaN(start) || Number.isNaN(end)) return reply.error(NOT_INTEGER);
+  const list = openListToChange(context);
+  if (list === null) return;
+  if (!list.exists) return reply.ok();
+  clampRange(start, end, list.count);
+  const { first, length } = range;
+  if (length === 0) {
+    list.removeKey();
+    context.notify(Notify.LIST, 'ltrim', 1);
+    context.notify(Notify.GENERIC, 'del', 1);
+    return reply.ok();
+  }
+  // The first removal alone can fail; then nothing has been removed.
+  for (let left = list.count - first - length; left > 0; left--) {
+    list.last();
+    if (list.remove() !== Change.DONE) return reply.error(NO_MEMORY);
+  }
+  for (let left = first; left > 0; left--) {
+    list.first();
+    if (list.remove() !== Change.DONE) return reply.error(NO_MEMORY);
+  }
+  context.notify(Notify.LIST, 'ltrim', 1);
+  reply.ok();
+}
+
+const KEY = keyArg('key');
+const ELEMENTS = stringArg('element', { multiple: true });
+const COMMON = { categories: Category.LIST, group: 'list', since: '1.0.0' } as const;
+const PUSH = {
+  ...COMMON,
+  arity: -3,
+  flags: Flag.WRITE | Flag.DENYOOM | Flag.FAST,
+  keys: [keyAt(1, KeyUse.RW | KeyUse.INSERT)],
+  complexity: 'O(N) for N elements',
+  args: [KEY, ELEMENTS],
+} as const;
+const POP = {
+  ...COMMON,
+  arity: -2,
+  flags: Flag.WRITE | Flag.FAST,
+  keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE)],
+  complexity: 'O(N) for N elements returned',
+  history: [['6.2.0', 'The count.']],
+  args: [KEY, integerArg('count', { optional: true, since: '6.2.0' })],
+} as const;
+const SEVERAL: CommandSpec['history'] = [['2.4.0', 'Several elements.']];
+const SEVERAL_X: CommandSpec['history'] = [['4.0.0', 'Several elements.']];
+const BY_RANK = 'O(log N) for N elements of the list';
+
+export const lists: readonly CommandSpec[] = [
+  {
+    ...PUSH,
+    name: 'lpush',
+    summary: 'Adds elements before the first of a list; returns its length.',
+    history: SEVERAL,
+    run: lpush,
+  },
+  {
+    ...PUSH,
+    name: 'rpush',
+    summary: 'Adds elements behind the last of a list; returns its length.',
+    history: SEVERAL,
+    run: rpush,
+  },
+  {
+    ...PUSH,
+    name: 'lpushx',
+    since: '2.2.0',
+    summary: 'Adds elements before the first of a list, if there is one.',
+    history: SEVERAL_X,
+    run: lpushX,
+  },
+  {
+    ...PUSH,
+    name: 'rpushx',
+    since: '2.2.0',
+    summary: 'Adds elements behind the last of a list, if there is one.',
+    history: SEVERAL_X,
+    run: rpushX,
+  },
+  { ...POP, name: 'lpop', summary: 'Removes the first elements of a list and returns them.', run: lpop },
+  { ...POP, name: 'rpop', summary: 'Removes the last elements of a list and returns them.', run: rpop },
+  {
+    ...COMMON,
+    name: 'llen',
+    arity: 2,
+    flags: Flag.READONLY | Flag.FAST,
+    keys: [keyAt(1, KeyUse.RO)],
+    summary: 'Returns the length of a list.',
+    complexity: 'O(1)',
+    args: [KEY],
+    run: llen,
+  },
+  {
+    ...COMMON,
+    name: 'lindex',
+    arity: 3,
+    flags: Flag.READONLY,
+    keys: [keyAt(1, KeyUse.RO | KeyUse.ACCESS)],
+    summary: 'Returns an element of a list by its index, negative ones from the end.',
+    complexity: BY_RANK,
+    args: [KEY, integerArg('index')],
+    run: lindex,
+  },
+  {
+    ...COMMON,
+    name: 'lset',
+    arity: 4,
+    flags: Flag.WRITE | Flag.DENYOOM,
+    keys: [keyAt(1, KeyUse.RW | KeyUse.UPDATE)],
+    summary: 'Puts another element in the place of one.',
+    complexity: BY_RANK,
+    args: [KEY, integerArg('index'), stringArg('element')],
+    run: lset,
+  },
+  {
+    ...COMMON,
+    name: 'lrange',
+    arity: 4,
+    flags: Flag.READONLY,
+    keys: [keyAt(1, KeyUse.RO | KeyUse.ACCESS)],
+    summary: 'Returns the elements of a range of indices.',
+    complexity: 'O(log N + M) for M of N elements',
+    args: [KEY, integerArg('start'), integerArg('stop')],
+    run: lrange,
+  },
+  {
+    ...COMMON,
+    name: 'ltrim',
+    arity: 4,
+    flags: Flag.WRITE,
+    keys: [keyAt(1, KeyUse.RW | KeyUse.DELETE)],
+    summary: 'Removes what is outside of a range of indices.',
+    complexity: 'O(N) for N elements removed',
+    args: [KEY, integerArg('start'), integerArg('stop')],
+    run: ltrim,
+  },
+];

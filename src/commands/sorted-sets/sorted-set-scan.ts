@@ -1,0 +1,136 @@
+/**
+ * ZSCAN. The cursor is a member's hash, as for sets and hashes: what is there from beginning to end is returned, once, whatever its score
+ * becomes meanwhile.
+ *
+ * The side tree, which is ordered by hash, tells the scores of the next members; where many have one score, all of these are walked to find
+ * the few whose turn it is. Such a call returns more than COUNT, so that a whole scan stays a bounded number of walks.
+ */
+import { Bytes } from '../../layout/bytes.js';
+import { formatDouble } from '../../protocol/resp/reply.js';
+import { Bound, type Collection } from '../../store/collections/collection.js';
+import { integerArg, keyArg, patternArg } from '../arguments.js';
+import {
+  endScan,
+  isWanted,
+  readCursor,
+  readScanOptions,
+  replyNothing,
+  scanning,
+} from '../collections/collection-scan.js';
+import type { Context } from '../context.js';
+import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
+import { openSortedSetToRead } from './sorted-set-members.js';
+
+/** A call walks at most about so many members for one that it returns. */
+const WALKED_PER_RETURNED = 64;
+const HASH_END = 0x1_0000_0000;
+const HASH_BYTES = 4;
+
+const scratch = Bytes.allocate(16);
+
+/** Hashes from the cursor to `windowEnd` are returned; these are the scores that their members have. */
+let windowScores = new Set<number>();
+let windowEnd = 0;
+
+/** Takes the next `count` members, and those with the last one's hash, as the window. */
+function openWindow(set: Collection, count: number): void {
+  const { side } = set;
+  windowScores = new Set();
+  scratch.view.setUint32(0, scanning.cursor, false);
+  side.seek(scratch, 0, HASH_BYTES);
+  let before = -1;
+  for (let taken = 0; !side.atEnd; taken++, side.next()) {
+    side.load();
+    const { view } = side.key;
+    const hash = view.getUint32(side.keyOffset, false);
+    if (taken >= count && hash !== before) {
+      windowEnd = hash;
+      return;
+    }
+    before = hash;
+    windowScores.add(view.getFloat64(side.keyOffset + HASH_BYTES, false));
+  }
+  windowEnd = HASH_END;
+}
+
+/** Members that must be walked to find those of the window. */
+function walkLength(set: Collection): number {
+  let length = 0;
+  for (const score of windowScores) {
+    set.seekScore(score, Bound.AFTER);
+    const end = set.rank;
+    set.seekScore(score, Bound.BEFORE);
+    length += end - set.rank;
+  }
+  return length;
+}
+
+function scanTree(context: Context, set: Collection): number {
+  const { keyspace } = context;
+  const { cursor } = scanning;
+  openWindow(set, scanning.count);
+  const needed = Math.ceil(walkLength(set) / WALKED_PER_RETURNED);
+  if (needed > scanning.count) openWindow(set, needed);
+  let replies = 0;
+  for (const score of windowScores) {
+    set.seekScore(score, Bound.BEFORE);
+    for (; !set.atEnd; set.next()) {
+      set.load();
+      if (set.score !== score) break;
+      const hash = keyspace.hash(0, set.key, set.keyOffset, set.keyLength) >>> 0;
+      if (hash >= cursor && hash < windowEnd) replies += visit(context, set);
+    }
+  }
+  return replies;
+}
+
+/** Replies the loaded element if it is wanted; returns how many replies that were. */
+function visit(context: Context, set: Collection): number {
+  if (!isWanted(context, set.key, set.keyOffset, set.keyLength)) return 0;
+  context.reply.bulk(set.key, set.keyOffset, set.keyLength);
+  context.reply.bulkString(formatDouble(set.score));
+  return 2;
+}
+
+function zscan(context: Context): void {
+  const { reply } = context;
+  if (!readCursor(context)) return;
+  const set = openSortedSetToRead(context);
+  if (set === null) return;
+  if (!set.exists) return replyNothing(context);
+  if (!readScanOptions(context, false)) return;
+  reply.deferred();
+  let replies = 0;
+  windowEnd = HASH_END;
+  if (set.isPacked) {
+    for (let more = set.first(); more; more = set.next()) {
+      set.load();
+      replies += visit(context, set);
+    }
+  } else if (scanning.cursor < HASH_END) {
+    replies = scanTree(context, set);
+  }
+  endScan(context, windowEnd === HASH_END ? 0 : windowEnd, replies);
+}
+
+export const sortedSetScan: readonly CommandSpec[] = [
+  {
+    name: 'zscan',
+    arity: -3,
+    flags: Flag.READONLY,
+    categories: Category.SORTEDSET,
+    keys: [keyAt(1, KeyUse.RO | KeyUse.ACCESS)],
+    since: '2.8.0',
+    group: 'sorted-set',
+    summary: 'Walks the members of a sorted set with their scores, some at each call.',
+    complexity: 'O(1) for each call where scores differ, else O(N) for N members with one score',
+    tips: ['nondeterministic_output'],
+    args: [
+      keyArg('key'),
+      integerArg('cursor'),
+      patternArg('pattern', { token: 'MATCH', optional: true }),
+      integerArg('count', { token: 'COUNT', optional: true }),
+    ],
+    run: zscan,
+  },
+];
