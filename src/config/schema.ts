@@ -14,15 +14,16 @@ import {
   oneOf,
   percentiles,
   powerOfTwo,
-  secret,
   size,
   text,
-  userLines,
   yesNo,
 } from './kinds.js';
+import { type ClientSettings, clientSchema } from './schema-clients.js';
+import { type EncodingSettings, encodingSchema } from './schema-encodings.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
 import { declare, type Setting } from './setting.js';
 
+export type { PubsubDefault } from './schema-clients.js';
 export type { MemcachedProtocol } from './schema-memcached.js';
 export type { Group, Setting } from './setting.js';
 
@@ -41,7 +42,6 @@ export type Tier = 'auto' | 'dax' | 'numa' | 'file' | 'none';
 export type Durability = 'volatile' | 'warm' | 'durable';
 export type LogLevel = 'debug' | 'verbose' | 'notice' | 'warning' | 'nothing';
 export type HugePages = 'auto' | 'yes' | 'no';
-export type PubsubDefault = 'resetchannels' | 'allchannels';
 export type MaxmemoryPolicy =
   | 'noeviction'
   | 'allkeys-lru'
@@ -53,7 +53,7 @@ export type MaxmemoryPolicy =
   | 'volatile-ttl';
 
 /** The resolved values. Sizes are bytes. Plain data: it crosses to worker threads by structured clone. */
-export interface Settings extends MemcachedSettings {
+export interface Settings extends ClientSettings, EncodingSettings, MemcachedSettings {
   bind: readonly string[];
   port: number;
   unix: string;
@@ -73,23 +73,6 @@ export interface Settings extends MemcachedSettings {
   shards: number;
   databases: number;
 
-  requirepass: string;
-  protectedMode: boolean;
-  maxclients: number;
-  timeout: number;
-  clientOutputBufferSoft: number;
-  clientOutputBufferHard: number;
-  pubsubOutputBufferSoft: number;
-  pubsubOutputBufferHard: number;
-  pubsubOutputBufferSeconds: number;
-  clientQueryBufferLimit: number;
-  protoMaxBulkLen: number;
-
-  user: readonly string[];
-  aclfile: string;
-  aclPubsubDefault: PubsubDefault;
-  acllogMaxLen: number;
-
   notifyKeyspaceEvents: number;
   trackingTableMaxKeys: number;
   busyReplyThreshold: number;
@@ -101,23 +84,12 @@ export interface Settings extends MemcachedSettings {
   hz: number;
   lfuLogFactor: number;
   lfuDecayTime: number;
-  hllSparseMaxBytes: number;
-  hashMaxListpackEntries: number;
-  hashMaxListpackValue: number;
-  setMaxIntsetEntries: number;
-  listMaxListpackSize: number;
-  setMaxListpackEntries: number;
-  setMaxListpackValue: number;
-  zsetMaxListpackEntries: number;
-  zsetMaxListpackValue: number;
   loglevel: LogLevel;
   redisSetting: readonly string[];
 }
 
 export type SettingKey = keyof Settings;
 type Schema = { readonly [K in SettingKey]: Setting<Settings[K]> };
-
-const LIVE = { live: true };
 
 export const schema: Schema = {
   bind: declare('Listening', addresses(), ['127.0.0.1'], 'Addresses to listen on.', { redis: ['bind'] }),
@@ -199,111 +171,7 @@ export const schema: Schema = {
   ),
   databases: declare('Memory', integer(1, 16), 16, 'Databases that SELECT can reach.', { redis: ['databases'] }),
 
-  requirepass: declare(
-    'Clients and limits',
-    secret('PASSWORD', 512),
-    '',
-    'Password that clients must give (AUTH; the first set of a memcached connection); empty = none. Prefer the environment or a file: other users see command lines.',
-    { live: true, redis: ['requirepass'] },
-  ),
-  protectedMode: declare('Clients and limits', yesNo(), true, 'Refuse to serve other machines without a password.', {
-    live: true,
-    redis: ['protected-mode'],
-  }),
-  maxclients: declare('Clients and limits', integer(1, 1_000_000), 10_000, 'Most connections at once.', {
-    live: true,
-    redis: ['maxclients'],
-  }),
-  timeout: declare(
-    'Clients and limits',
-    integer(0, 2_000_000, 'SECONDS'),
-    0,
-    'Close connections idle for so many seconds; 0 = never.',
-    { live: true, redis: ['timeout'] },
-  ),
-  clientOutputBufferSoft: declare(
-    'Clients and limits',
-    size(64 * KIB, GIB),
-    MIB,
-    'Unsent replies of a connection above which the server reads no more commands from it.',
-    LIVE,
-  ),
-  clientOutputBufferHard: declare(
-    'Clients and limits',
-    size(MIB, 4 * GIB, true),
-    256 * MIB,
-    'Unsent replies of a connection above which it is closed; 0 = never.',
-    LIVE,
-  ),
-  pubsubOutputBufferHard: declare(
-    'Clients and limits',
-    size(MIB, 4 * GIB, true),
-    32 * MIB,
-    'The same for a connection that subscribes to channels: messages that it has not taken; 0 = never.',
-    LIVE,
-  ),
-  pubsubOutputBufferSoft: declare(
-    'Clients and limits',
-    size(64 * KIB, 4 * GIB, true),
-    8 * MIB,
-    'Unsent messages of a subscriber above which it is closed after some seconds; 0 = never.',
-    LIVE,
-  ),
-  pubsubOutputBufferSeconds: declare(
-    'Clients and limits',
-    integer(0, 2_000_000, 'SECONDS'),
-    60,
-    'How many seconds a subscriber may be above its soft limit.',
-    LIVE,
-  ),
-  clientQueryBufferLimit: declare(
-    'Clients and limits',
-    size(MIB, 4 * GIB),
-    GIB,
-    'Most bytes of one unfinished command.',
-    { live: true, redis: ['client-query-buffer-limit'] },
-  ),
-  protoMaxBulkLen: declare(
-    'Clients and limits',
-    size(MIB, 512 * MIB),
-    512 * MIB,
-    'Largest argument of a Redis command, and so the largest value.',
-    { live: true, redis: ['proto-max-bulk-len'] },
-  ),
-
-  user: declare(
-    'Users',
-    userLines(),
-    [],
-    "A user and its rights as for ACL SETUSER: 'NAME RULE ...'. May be given several times; in a file as an array.",
-    { isHidden: true },
-  ),
-  aclfile: declare(
-    'Users',
-    text('FILE', 4096),
-    '',
-    'File with the users, one a line, for ACL LOAD and SAVE; empty = none. A relative path starts at the pool. Excludes `user`.',
-    { redis: ['aclfile'] },
-  ),
-  aclPubsubDefault: declare(
-    'Users',
-    oneOf('resetchannels', 'allchannels'),
-    'resetchannels',
-    'The channels that a new user may use: none, or all.',
-    { live: true, redis: ['acl-pubsub-default'] },
-  ),
-  acllogMaxLen: declare('Users', integer(0, 100_000), 128, 'Entries that ACL LOG keeps.', {
-    live: true,
-    redis: ['acllog-max-len'],
-  }),
-
-  busyReplyThreshold: declare(
-    'Clients and limits',
-    integer(0, 2 ** 31 - 1, 'MS'),
-    5000,
-    'From when on a running script can be killed and others get BUSY; 0 = never.',
-    { live: true, redis: ['busy-reply-threshold', 'lua-time-limit'] },
-  ),
+  ...clientSchema,
 
   notifyKeyspaceEvents: declare(
     'Observation and tuning',
@@ -369,13 +237,6 @@ export const schema: Schema = {
     'Minutes after which the counter of the *-lfu policies falls by one; 0 = never.',
     { live: true, redis: ['lfu-decay-time'] },
   ),
-  hllSparseMaxBytes: declare(
-    'Observation and tuning',
-    integer(0, 16_000, 'BYTES'),
-    3000,
-    'A HyperLogLog longer than this becomes dense (12,304 bytes).',
-    { live: true, redis: ['hll-sparse-max-bytes'] },
-  ),
   redisSetting: declare(
     'Observation and tuning',
     acceptedLines(),
@@ -383,62 +244,7 @@ export const schema: Schema = {
     'A parameter of Redis without a counterpart here, such as repl-timeout: kept for CONFIG GET, without effect. May be given several times; in a file as an array.',
     { isHidden: true },
   ),
-  hashMaxListpackEntries: declare(
-    'Observation and tuning',
-    integer(0, 4096),
-    512,
-    'A hash of more fields becomes a tree.',
-    { live: true, redis: ['hash-max-listpack-entries', 'hash-max-ziplist-entries'] },
-  ),
-  hashMaxListpackValue: declare(
-    'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
-    64,
-    'A hash with a longer field or value becomes a tree.',
-    { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
-  ),
-  listMaxListpackSize: declare(
-    'Observation and tuning',
-    integer(-5, 4096),
-    -2,
-    'A list of more elements becomes a tree; 0 or negative: only its bytes count, 4 KiB.',
-    { live: true, redis: ['list-max-listpack-size', 'list-max-ziplist-size'] },
-  ),
-  setMaxIntsetEntries: declare(
-    'Observation and tuning',
-    integer(0, 4096),
-    512,
-    'A set of more integers becomes a tree.',
-    { live: true, redis: ['set-max-intset-entries'] },
-  ),
-  setMaxListpackEntries: declare(
-    'Observation and tuning',
-    integer(0, 4096),
-    128,
-    'A set of more members, not all of them integers, becomes a tree.',
-    { live: true, redis: ['set-max-listpack-entries'] },
-  ),
-  setMaxListpackValue: declare(
-    'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
-    64,
-    'A set with a longer member becomes a tree.',
-    { live: true, redis: ['set-max-listpack-value'] },
-  ),
-  zsetMaxListpackEntries: declare(
-    'Observation and tuning',
-    integer(0, 1024),
-    128,
-    'A sorted set of more members becomes a tree.',
-    { live: true, redis: ['zset-max-listpack-entries', 'zset-max-ziplist-entries'] },
-  ),
-  zsetMaxListpackValue: declare(
-    'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
-    64,
-    'A sorted set with a longer member becomes a tree.',
-    { live: true, redis: ['zset-max-listpack-value', 'zset-max-ziplist-value'] },
-  ),
+  ...encodingSchema,
   loglevel: declare(
     'Observation and tuning',
     oneOf('debug', 'verbose', 'notice', 'warning', 'nothing'),

@@ -1,4 +1,4 @@
-/** The form of one declared setting; the settings themselves stand in schema.ts and schema-memcached.ts. */
+/** The form of one declared setting; the settings themselves stand in schema.ts and the schema-*.ts beside it. */
 import type { Kind } from './kinds.js';
 
 export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Users' | 'Observation and tuning' | 'memcached';
