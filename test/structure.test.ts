@@ -15,15 +15,17 @@ const LINES_MAX = 500;
 
 /** Folder -> the folders it may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['config', 'server', 'embed', 'store', 'memory', 'layout', 'native'],
-  server: ['config', 'protocol', 'commands', 'store', 'memory', 'layout', 'native'],
+  cli: ['config', 'server', 'embed', 'devices', 'store', 'memory', 'layout', 'native'],
+  server: ['config', 'protocol', 'commands', 'devices', 'store', 'memory', 'layout', 'native'],
   keyv: ['embed'],
   testing: ['server', 'config', 'native'],
   embed: ['store', 'memory', 'layout', 'native', 'config'],
   // Handlers write replies through protocol's writers; the protocol knows of commands the declarations only (types).
   commands: ['config', 'protocol', 'store', 'memory', 'layout', 'native'],
   protocol: ['layout', 'native'],
-  store: ['memory', 'layout', 'native'],
+  store: ['devices', 'memory', 'layout', 'native'],
+  // What the machine is; knows nothing of pools.
+  devices: ['config', 'native'],
   memory: ['layout', 'native'],
   native: ['layout'],
   layout: [],

@@ -18,6 +18,7 @@ export default {
           { text: 'Embed', link: '/embed' },
           { text: 'Test with it', link: '/testing' },
           { text: 'Operate', link: '/operate' },
+          { text: 'The right place', link: '/doctor' },
         ],
       },
       {
@@ -34,6 +35,7 @@ export default {
           { text: 'Redis commands', link: '/reference/redis-commands' },
           { text: 'memcached commands', link: '/reference/memcached-commands' },
           { text: 'Errors', link: '/reference/errors' },
+          { text: 'Findings of doctor', link: '/reference/findings' },
         ],
       },
     ],

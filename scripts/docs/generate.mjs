@@ -145,6 +145,16 @@ async function errors() {
   );
 }
 
+async function findings() {
+  const { FINDINGS } = await load('devices/findings');
+  const rows = Object.entries(FINDINGS).map(([code, { level, meaning }]) => [`\`${code}\``, level, meaning]);
+  return page(
+    'Findings of doctor',
+    'What `entresol doctor` may find ([the right place](../doctor.md)). An `error` makes the exit code 2, a `warning` 1; a `note` is advice.',
+    table(['code', 'level', 'meaning'], rows),
+  );
+}
+
 /** File name -> text. */
 export async function referencePages() {
   return {
@@ -152,6 +162,7 @@ export async function referencePages() {
     'redis-commands.md': await redisCommands(),
     'memcached-commands.md': await memcachedCommands(),
     'errors.md': await errors(),
+    'findings.md': await findings(),
   };
 }
 

@@ -3,6 +3,7 @@
  */
 import { programVersion } from '../config/index.js';
 import { suggestion } from '../config/nearest.js';
+import { doctor, doctorHelp } from './doctor.js';
 import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { generalHelp, serveHelp } from './help.js';
 import { memcached } from './memcached.js';
@@ -12,8 +13,9 @@ import { serve } from './serve.js';
 const HELP_TEXTS: Readonly<Record<string, (() => string) | undefined>> = {
   serve: serveHelp,
   memcached: memcachedHelp,
+  doctor: doctorHelp,
 };
-const COMMANDS = ['serve', 'memcached', 'help'];
+const COMMANDS = ['serve', 'memcached', 'doctor', 'help'];
 
 /** Runs one command line (without node and script); resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -37,6 +39,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
   }
   if (command === 'serve') return serve(rest);
   if (command === 'memcached') return memcached(rest);
+  if (command === 'doctor') return doctor(rest);
   const hint = command.startsWith('-')
     ? ` Options of the server follow the command: entresol serve ${command}.`
     : suggestion(command, COMMANDS);

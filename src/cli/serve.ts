@@ -40,6 +40,22 @@ function onOutputError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 }
 
+/** The short form of what doctor says of the pool's path; a path that cannot be looked at is left to the start itself. */
+async function sayWhereItLies(settings: Settings): Promise<void> {
+  const { diagnose, startLines } = await import('./diagnosis.js');
+  const { logFor } = await import('../server/log.js');
+  const log = logFor(settings);
+  let lines: ReturnType<typeof startLines>;
+  try {
+    lines = startLines(diagnose(settings));
+  } catch (error) {
+    log('debug', `the pool's path cannot be looked at: ${error instanceof Error ? error.message : String(error)}`);
+    return;
+  }
+  if (lines.notice !== '') log('notice', lines.notice);
+  if (lines.warning !== '') log('warning', lines.warning);
+}
+
 /** Runs until a signal or a SHUTDOWN; `onReady` is told of the running server. Resolves to the exit code. */
 export async function runServer({ settings, configPath }: Loaded, onReady: OnReady = announce): Promise<number> {
   // A signal during start-up counts too: stop as soon as there is something to stop.
@@ -63,6 +79,7 @@ export async function runServer({ settings, configPath }: Loaded, onReady: OnRea
   try {
     // Loaded here: --help and wrong options must not need the native addon.
     const { startServer } = await import('../server/main.js');
+    await sayWhereItLies(settings);
     const server = await startServer(settings, configPath);
     const stopped = new Promise<void>((resolve, reject) => {
       stop = () => server.close().then(resolve, reject);

@@ -22,7 +22,7 @@ export interface Machine {
 const NO_LIMIT_BYTES = 2 ** 60;
 
 /** A file's text; undefined where it does not exist or may not be read, which for these files means "no limit known". */
-function readIfThere(path: string): string | undefined {
+export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {

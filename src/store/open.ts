@@ -74,7 +74,7 @@ export function openStore(options: StoreOptions): StoreHandle {
   const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
   const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS);
   const numaNode = options.numaNode ?? 0;
-  const tier = chooseTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
+  const { tier } = chooseTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
   const name = makePoolName(directory);
   const handle: StoreHandle = {
     dramPath: dramPath(directory, name, geometry),

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { probeDax } from '../devices/dax-probe.js';
 import { Bytes } from '../layout/bytes.js';
 import { ItemType } from '../layout/item.js';
-import { addon } from '../native/addon.js';
 import { attach, detach, findStore, openStore } from './open.js';
 import { chooseTier, type TierChoice } from './tier.js';
 
@@ -60,12 +60,25 @@ describe('capacity tiers', () => {
   it.runIf(hasNode0)('numa: likewise, bound to node 0', () => demoteAndRead('numa'));
 
   it('auto is file where there is no DAX', () => {
-    const expected = addon.fileSystem(pool).dax ? 'dax' : 'file';
-    expect(chooseTier('auto', pool, 10, 0)).toBe(expected);
-    expect(chooseTier('auto', pool, 0, 0)).toBe('none');
+    const expected = probeDax(pool).isSync ? 'dax' : 'file';
+    expect(chooseTier('auto', pool, 10, 0).tier).toBe(expected);
+    expect(chooseTier('auto', pool, 0, 0).tier).toBe('none');
   });
 
-  it.runIf(!addon.fileSystem(tmpdir()).dax)('dax is refused where there is none, with what to do', () => {
+  it('auto says why, for each thing that a probe finds', () => {
+    const choose = (isDax: boolean, isSync: boolean, obstacle = '') =>
+      chooseTier('auto', pool, 10, 0, { isDax, isSync, obstacle });
+    expect(choose(true, true)).toMatchObject({ tier: 'dax', reason: expect.stringContaining('grants MAP_SYNC') });
+    expect(choose(true, false)).toMatchObject({ tier: 'file', reason: expect.stringContaining('refuses MAP_SYNC') });
+    expect(choose(false, false)).toMatchObject({
+      tier: 'file',
+      reason: expect.stringContaining('not mounted for DAX'),
+    });
+    expect(choose(false, false, 'EACCES')).toMatchObject({ tier: 'file', reason: expect.stringContaining('EACCES') });
+    expect(() => chooseTier('dax', pool, 10, 0, { isDax: true, isSync: false, obstacle: '' })).toThrow(/MAP_SYNC/);
+  });
+
+  it.runIf(!probeDax(tmpdir()).isDax)('dax is refused where there is none, with what to do', () => {
     expect(() => openStore({ pool, dramBytes: 16 * MIB, capacityBytes: 16 * MIB, tier: 'dax' })).toThrow(/--tier file/);
   });
 
