@@ -135,6 +135,7 @@ typedef struct method {
 bool define_methods(napi_env env, napi_value object, const method *methods, size_t count, void *data);
 
 /* Each part adds its functions to the exports. */
+bool angle_init(napi_env env, napi_value exports);
 bool region_init(napi_env env, napi_value exports);
 bool persist_init(napi_env env, napi_value exports);
 bool bytes_init(napi_env env, napi_value exports);

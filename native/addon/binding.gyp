@@ -12,6 +12,7 @@
       'target_name': 'entresol',
       'sources': [
         'module.c',
+        'angle.c',
         'errors.c',
         'arena.c',
         'fault.c',
@@ -37,6 +38,7 @@
       ],
       'defines': [ 'NAPI_VERSION=8', '_GNU_SOURCE' ],
       'cflags': [ '-O3', '-std=gnu11', '-Wall', '-Wextra', '-fvisibility=hidden' ],
+      'libraries': [ '-lm' ],
       'conditions': [
         [ 'lua_library!=""', {
           'sources': [

@@ -7,6 +7,8 @@
 import { aclCommands } from './acl/acl.js';
 import { clientCommands } from './clients/client-commands.js';
 import { connection } from './clients/connection.js';
+import { geo } from './geo/geo.js';
+import { geoSearches } from './geo/geo-search.js';
 import { hashes } from './hashes/hash.js';
 import { hashExpiries } from './hashes/hash-expire.js';
 import { hashIteration } from './hashes/hash-iteration.js';
@@ -104,6 +106,8 @@ export const families: readonly (readonly CommandSpec[])[] = [
   blockingSortedSets,
   sortedSetScan,
   blockingLists,
+  geo,
+  geoSearches,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -53,6 +53,7 @@ function addSpec(context: Context, spec: KeySpec): boolean {
     addRange(context, begin, last, find.step, spec.use);
     return true;
   }
+  if ('isUnknown' in find) return true;
   const countArgument = begin + find.countAt;
   if (countArgument >= context.argc) return false;
   const count = context.argInteger(countArgument);
@@ -65,6 +66,7 @@ function addSpec(context: Context, spec: KeySpec): boolean {
 /** The argument where a spec begins, or -1 when its keyword is not there. */
 function beginOf(context: Context, spec: KeySpec): number {
   if ('index' in spec.begin) return spec.begin.index < context.argc ? spec.begin.index : -1;
+  if ('isUnknown' in spec.begin) return -1;
   const { keyword, from } = spec.begin;
   if (from >= 0) {
     for (let i = from; i < context.argc; i++) if (context.argIs(i, keyword)) return i + 1 < context.argc ? i + 1 : -1;

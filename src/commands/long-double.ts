@@ -17,6 +17,10 @@ const MAX_EXPONENT = 16384;
 const MIN_EXPONENT = -16445;
 const MAX_TEXT_BYTES = 5 * 1024;
 const SHOWN_DECIMALS = 17;
+const DOUBLE_FRACTION_BITS = 52n;
+/** Of the exponent of a double's mantissa, taken as an integer. */
+const DOUBLE_BIAS = 1075;
+const bits = new DataView(new ArrayBuffer(8));
 const ZERO: LongDouble = { mantissa: 0n, exponent: 0 };
 /** More digits of exponent than any value needs: what is beyond is zero or too large anyway. */
 const EXPONENT_MAX = 20_000;
@@ -43,6 +47,18 @@ export function parseLongDouble(text: string): LongDouble | 'infinite' | null {
     return signed(round(digits, clampExponent(exponent) - 4 * fraction.length), sign);
   }
   return /^[+-]?inf(inity)?$/i.test(text) ? 'infinite' : null;
+}
+
+/** A finite double, which a long double holds exactly. */
+export function longDoubleOf(value: number): LongDouble {
+  if (value === 0) return ZERO;
+  bits.setFloat64(0, value);
+  const word = bits.getBigUint64(0);
+  const fraction = word & ((1n << DOUBLE_FRACTION_BITS) - 1n);
+  const biased = Number((word >> DOUBLE_FRACTION_BITS) & 0x7ffn);
+  // Denormals have no hidden bit.
+  const mantissa = biased === 0 ? fraction : fraction | (1n << DOUBLE_FRACTION_BITS);
+  return { mantissa: value < 0 ? -mantissa : mantissa, exponent: Math.max(biased, 1) - DOUBLE_BIAS };
 }
 
 /** The rounded sum, or null when it is too large to be finite. */

@@ -102,11 +102,14 @@ export interface KeySpec {
   readonly begin:
     | { readonly index: number }
     /** Behind this word, searched from argument `from` on (negative: from the end backwards). */
-    | { readonly keyword: string; readonly from: number };
+    | { readonly keyword: string; readonly from: number }
+    /** Nobody can say before it runs (SORT's BY and GET), or `findKeys` alone can. */
+    | { readonly isUnknown: true };
   readonly find: /** `last` relative to the begin (negative: to the end of the arguments); `limit` n: only the first 1/n of the rest. */
     | { readonly last: number; readonly step: number; readonly limit: number }
     /** The number of keys stands at begin + countAt, the first key at begin + firstAt. */
-    | { readonly countAt: number; readonly firstAt: number; readonly step: number };
+    | { readonly countAt: number; readonly firstAt: number; readonly step: number }
+    | { readonly isUnknown: true };
 }
 
 /** One key, argument `index`. */
@@ -122,6 +125,16 @@ export function keysFrom(index: number, use: number, last = -1, step = 1): KeySp
 /** The number of keys is argument `index`, the keys follow. */
 export function keysCounted(index: number, use: number): KeySpec {
   return { use, begin: { index }, find: { countAt: 0, firstAt: 1, step: 1 } };
+}
+
+/** The key behind a word, which is searched from argument `from` on. */
+export function keyBehind(keyword: string, from: number, use: number): KeySpec {
+  return { use, begin: { keyword, from }, find: { last: 0, step: 1, limit: 0 } };
+}
+
+/** Keys that only the running command knows. */
+export function keysUnknown(use: number): KeySpec {
+  return { use, begin: { isUnknown: true }, find: { isUnknown: true } };
 }
 
 export type CommandGroup =

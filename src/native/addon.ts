@@ -141,6 +141,12 @@ export interface Addon {
   /** CRC-32C of a range, continuing from `seed`. */
   crc32c(arena: number, offset: number, bytes: number, seed: number): number;
 
+  /**
+   * The angle in radians between two points of a sphere (longitude, latitude, longitude, latitude; radians too), with the C library's sin,
+   * cos and asin: V8's differ in the last bit.
+   */
+  centralAngle(longitude1: number, latitude1: number, longitude2: number, latitude2: number): number;
+
   // ---- waiting and owner death
   /** Must be short (a terminated worker stops only when it is back in JavaScript). FUTEX_WAIT (shared) on an aligned word while it equals `expected`; true if woken, false on time-out or when it differed. */
   futexWait(arena: number, offset: number, expected: number, timeoutMs: number): boolean;

@@ -226,6 +226,24 @@ describeWithRedis('keyspace events', (peers) => {
       ]),
     ));
 
+  it('of geo commands', () =>
+    compareConversations(
+      peers,
+      listening('KEAm', [
+        'GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania',
+        'GEOADD g NX 1 2 Palermo',
+        'GEOADD g 1 2 Palermo',
+        'GEOPOS nope a',
+        'GEOSEARCH nope FROMLONLAT 1 2 BYRADIUS 1 km',
+        'GEOSEARCHSTORE d g FROMLONLAT 1 2 BYRADIUS 1 km',
+        'GEORADIUS g 1 2 1 km STORE d',
+        'GEORADIUSBYMEMBER g Palermo 1 km STOREDIST d',
+        'GEORADIUS g 100 2 1 km STORE d',
+        'GEORADIUS g 100 2 1 km STORE d',
+        'GEOSEARCHSTORE d nope FROMLONLAT 1 2 BYRADIUS 1 km',
+      ]),
+    ));
+
   it('as a setting', () =>
     compareConversations(peers, [
       ...['KEA', 'AKE', '$lshzxetdgKE', 'KEmn', 'Kx', 'K', ''].flatMap((classes): Line[] => [

@@ -132,6 +132,7 @@ function replyKeySpec(reply: Reply, key: KeySpec): void {
   replyKeyUses(reply, key.use);
   reply.bulkString('begin_search');
   if ('index' in begin) typed(reply, 'index', [['index', begin.index]]);
+  else if ('isUnknown' in begin) typed(reply, 'unknown', []);
   else
     typed(reply, 'keyword', [
       ['keyword', begin.keyword],
@@ -144,6 +145,8 @@ function replyKeySpec(reply: Reply, key: KeySpec): void {
       ['keystep', find.step],
       ['limit', find.limit],
     ]);
+  } else if ('isUnknown' in find) {
+    typed(reply, 'unknown', []);
   } else {
     typed(reply, 'keynum', [
       ['keynumidx', find.countAt],

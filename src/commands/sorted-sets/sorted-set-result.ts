@@ -45,15 +45,17 @@ export function replyMember(context: Context, i: number, withScore: boolean, isP
   if (withScore) reply.double(scores[i]);
 }
 
-/** Makes the gathered members the value of the first key, argument 1, and replies how many there are; `event` says that it was made. */
-export function storeResult(context: Context, event: string): void {
-  const { keyspace, reply, keyHashes } = context;
+/** Makes the gathered members the value of key `k` of the command, and replies how many there are; `event` says that it was made. */
+export function storeResult(context: Context, event: string, k = 0): void {
+  const { keyspace, reply } = context;
+  const hash = context.keyHashes[k];
+  const i = context.keyArguments[k];
   const { size } = members;
-  if (context.find(keyHashes[0], 1)) {
+  if (context.find(hash, i)) {
     keyspace.remove();
-    if (size === 0) context.notify(Notify.GENERIC, 'del', 1);
+    if (size === 0) context.notify(Notify.GENERIC, 'del', i);
   }
-  const set = openSortedSet(context, 0, keyHashes[0], 1) as Collection;
+  const set = openSortedSet(context, 0, hash, i) as Collection;
   for (let i = 0; i < members.count; i++) {
     if (!members.has(i)) continue;
     if (set.insertScored(scores[i], members.bytes, members.offsets[i], members.lengths[i]) === Change.DONE) continue;
@@ -62,7 +64,7 @@ export function storeResult(context: Context, event: string): void {
     return reply.error(NO_MEMORY);
   }
   clearResult();
-  if (size > 0) context.notify(Notify.ZSET, event, 1);
+  if (size > 0) context.notify(Notify.ZSET, event, i);
   reply.integer(size);
 }
 

@@ -15,7 +15,7 @@ const ONE_PAIR = 'ERR INCR option supports a single increment-element pair';
 const NOT_A_NUMBER = 'ERR resulting score is not a number (NaN)';
 
 /** Options of ZADD. */
-const enum Add {
+export const enum Add {
   NX = 1,
   XX = 2,
   GT = 4,
@@ -25,7 +25,7 @@ const enum Add {
 }
 
 /** What has become of one pair. */
-const enum Outcome {
+export const enum Outcome {
   NOTHING = 0,
   SAME = 1,
   UPDATED = 2,
@@ -78,7 +78,7 @@ function add(context: Context, options: number, first: number): void {
   let updated = 0;
   let outcome = Outcome.NOTHING;
   for (let i = first; i < argc; i += 2) {
-    outcome = addPair(context, set, options, i);
+    outcome = addMember(context, set, options, context.argDouble(i), i + 1);
     if (outcome === Outcome.NOT_A_NUMBER) return reply.error(NOT_A_NUMBER);
     if (outcome === Outcome.NO_MEMORY) {
       notifyAdded(context, options, added + updated);
@@ -93,17 +93,16 @@ function add(context: Context, options: number, first: number): void {
   else reply.double(scoreNow);
 }
 
-function notifyAdded(context: Context, options: number, changed: number): void {
+export function notifyAdded(context: Context, options: number, changed: number): void {
   if (changed > 0) context.notify(Notify.ZSET, (options & Add.INCR) !== 0 ? 'zincr' : 'zadd', 1);
 }
 
-/** Adds or updates the member in argument `i + 1` with the score in argument `i`. */
-function addPair(context: Context, set: Collection, options: number, i: number): Outcome {
-  let score = context.argDouble(i);
+/** Adds or updates the member in argument `i` with a score. */
+export function addMember(context: Context, set: Collection, options: number, score: number, i: number): Outcome {
   const { input } = context;
-  const offset = context.argOffset(i + 1);
-  const length = context.argLength(i + 1);
-  if (!findMember(context, set, i + 1)) {
+  const offset = context.argOffset(i);
+  const length = context.argLength(i);
+  if (!findMember(context, set, i)) {
     if ((options & Add.XX) !== 0) return Outcome.NOTHING;
     scoreNow = score;
     return set.insertScored(score, input, offset, length) === Change.DONE ? Outcome.ADDED : Outcome.NO_MEMORY;
