@@ -188,12 +188,27 @@ static napi_value wake(napi_env env, napi_callback_info info) {
   return error == 0 ? NULL : throw_errno(env, error, "write", NULL);
 }
 
+/* Not in every libc's headers. */
+enum { BARRIER_QUERY = 0, BARRIER_GLOBAL = 1 };
+
+static napi_value has_global_barrier(napi_env env, napi_callback_info info) {
+  (void)info;
+  const long commands = syscall(SYS_membarrier, BARRIER_QUERY, 0, 0);
+  return make_bool(env, commands >= 0 && (commands & BARRIER_GLOBAL) != 0);
+}
+
+static napi_value global_barrier(napi_env env, napi_callback_info info) {
+  (void)info;
+  return make_bool(env, syscall(SYS_membarrier, BARRIER_GLOBAL, 0, 0) == 0);
+}
+
 bool sync_init(napi_env env, napi_value exports) {
   static const method methods[] = {
       {"futexWait", futex_wait},     {"futexWake", futex_wake},   {"lockByte", lock_byte},       {"unlockByte", unlock_byte},
       {"lockByteShared", lock_byte_shared},
       {"isByteLocked", is_byte_locked}, {"closeAtExit", close_at_exit}, {"closeFile", close_file}, {"monotonicMs", monotonic_ms},
       {"realtimeMs", realtime_ms},   {"openEvent", open_event},   {"wake", wake},
+      {"hasGlobalBarrier", has_global_barrier}, {"globalBarrier", global_barrier},
   };
   return define_methods(env, exports, methods, COUNT_OF(methods), NULL);
 }

@@ -58,6 +58,7 @@ export async function open(options: OpenOptions = {}): Promise<Cache> {
     throw error;
   }
   keyspace.gate.becomeUnbatched();
+  keyspace.gate.lone.become();
   const timer = setInterval(() => {
     keyspace.refreshClock();
     keyspace.enterBatch();

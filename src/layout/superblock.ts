@@ -10,7 +10,7 @@
 export const enum Super {
   MAGIC = 0x5254_4e45, // 'ENTR'
   /** Version of all layouts in src/layout; a pool of another version is refused. */
-  VERSION = 2,
+  VERSION = 3,
   BYTE_ORDER = 0x01020304,
 
   MAGIC_WORD = 0,
@@ -62,6 +62,8 @@ export const enum Super {
   GATE_SLOW_WORD = 65,
   /** Seats below this number have been taken at some time; 0 (a pool of an earlier build) = any may have been. */
   SEATS_WORD = 66,
+  /** The participant (number + 1) that takes lock words by plain stores, being alone; 0 = none. See memory/lone. */
+  LONE_WORD = 67,
   /** Lock of the page table, the directory and the capacity log's queue. */
   PAGE_LOCK_WORD = 96,
   DRAM_FREE_WORD = 97,

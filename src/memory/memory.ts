@@ -13,6 +13,8 @@ import { addon } from '../native/addon.js';
 const WAITERS = 0x100;
 const OWNER_MASK = 0xff;
 const SPINS = 64;
+/** On x64 no store is seen before those in front of it: an unlock needs no atomic operation (25 ns, a call). */
+const PLAIN_STORES_RELEASE = process.arch === 'x64';
 /** A waiter that has slept this long asks whether the owner still lives. */
 const OWNER_CHECK_MS = 10;
 
@@ -35,6 +37,8 @@ export class Memory {
   /** This participant's number, and the value it writes into lock words. */
   self = -1;
   lockMark = 0;
+  /** Nobody else is at work: lock words are taken by plain stores. Set by Lone. */
+  isLone = false;
   /** Typed array and first word of this participant's page. */
   own: Int32Array;
   ownBase = 0;
@@ -106,14 +110,28 @@ export class Memory {
   // ---- word locks
 
   lock(word: number): void {
+    if (this.isLone && this.ctl[word] === 0) {
+      this.ctl[word] = this.lockMark;
+      return;
+    }
     if (Atomics.compareExchange(this.ctl, word, 0, this.lockMark) !== 0) this.#lockSlow(word);
   }
 
   tryLock(word: number): boolean {
+    if (this.isLone) {
+      if (this.ctl[word] !== 0) return false;
+      this.ctl[word] = this.lockMark;
+      return true;
+    }
     return Atomics.compareExchange(this.ctl, word, 0, this.lockMark) === 0;
   }
 
   unlock(word: number): void {
+    // A waiter that marks the word between look and store sleeps for OWNER_CHECK_MS at most: its wake is lost.
+    if (this.isLone || (PLAIN_STORES_RELEASE && this.ctl[word] === this.lockMark)) {
+      this.ctl[word] = 0;
+      return;
+    }
     if (Atomics.exchange(this.ctl, word, 0) !== this.lockMark) addon.futexWake(this.arenas[0].arena, word << 2, 1);
   }
 

@@ -161,6 +161,11 @@ export interface Addon {
   /** Runs when this environment ends, terminate() included: closes the descriptor (frees its byte locks). */
   closeAtExit(fd: number): void;
 
+  /** True when the kernel offers `globalBarrier` (membarrier, MEMBARRIER_CMD_GLOBAL) to this process. */
+  hasGlobalBarrier(): boolean;
+  /** Each running thread of every process executes a full memory barrier before this returns, some milliseconds later; false when refused. */
+  globalBarrier(): boolean;
+
   /** Page faults beyond the end of a file or on a failing medium that were answered with a page of zeros, in this process. */
   sigbusCount(): number;
 

@@ -13,6 +13,7 @@ import {
   SlowHolder,
   Super,
 } from '../layout/superblock.js';
+import { Lone } from '../memory/lone.js';
 import type { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
 
@@ -20,20 +21,25 @@ import { addon } from '../native/addon.js';
 const PATIENCE_MS = 10;
 
 export class Gate {
+  readonly lone: Lone;
   readonly #memory: Memory;
   readonly #batchWord: number;
   #inBatch = false;
+  /** A single call of a lone participant that marks no batches is under way: endCall ends it. */
+  inCall = false;
   /** Who has shut this participant out at its last tryEnter. */
   shutOutBy: SlowHolder = SlowHolder.NONE;
 
   constructor(memory: Memory) {
     this.#memory = memory;
+    this.lone = new Lone(memory);
     this.#batchWord = memory.participantWord(memory.self) + Participant.IN_BATCH_WORD;
   }
 
   enter(): void {
     const { ctl, lockMark } = this.#memory;
     this.#inBatch = true;
+    if (this.lone.enter()) return;
     for (;;) {
       Atomics.store(ctl, this.#batchWord, 1);
       const holder = Atomics.load(ctl, Super.GATE_WORD);
@@ -47,6 +53,10 @@ export class Gate {
   tryEnter(): boolean {
     const { ctl, lockMark } = this.#memory;
     this.#inBatch = true;
+    if (this.lone.enter()) {
+      this.shutOutBy = SlowHolder.NONE;
+      return true;
+    }
     for (;;) {
       Atomics.store(ctl, this.#batchWord, 1);
       const holder = Atomics.load(ctl, Super.GATE_WORD);
@@ -72,7 +82,8 @@ export class Gate {
 
   leave(): void {
     this.#inBatch = false;
-    this.#stepOut();
+    if (this.#memory.isLone) this.lone.leave();
+    else this.#stepOut();
   }
 
   #stepOut(): void {
@@ -139,6 +150,7 @@ export class Gate {
   /** Locks a shard for a participant that marks no batch: not while another is exclusive. */
   lockShard(word: number): void {
     const { ctl, lockMark } = this.#memory;
+    if (!this.#memory.isLone && this.lone.enter()) this.inCall = true;
     for (;;) {
       this.#memory.lock(word);
       // Taking the lock was a barrier: a plain load sees what was stored before, and saves a call.
@@ -147,6 +159,12 @@ export class Gate {
       this.#memory.unlock(word);
       this.#waitOpen(holder);
     }
+  }
+
+  /** After the lock of lockShard has been given back, and all that belongs to the call is done. */
+  endCall(): void {
+    this.inCall = false;
+    this.lone.leave();
   }
 
   open(): void {

@@ -109,6 +109,7 @@ export class Keyspace extends Staging {
     this.memory.unlock(this.index.shardWord(hash));
     this.forgetFinds();
     if (this.held.count !== 0) this.freeUnlinked();
+    if (this.gate.inCall) this.gate.endCall();
   }
 
   /** Ends what a command did under several locks, before they are released: `isLocked` tells whether a shard is ours. */
@@ -399,6 +400,7 @@ export class Keyspace extends Staging {
     if (end - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {
       this.#lastLookForDeadMs = end;
       collectDead(this);
+      this.gate.lone.become();
     }
     // The index may have taken of the reserve, and maxmemory may have been lowered.
     if (this.pool.dramFree < this.pool.dataReserve || this.pool.isOverLimit) this.eviction.moves.freeOne(-1, true);

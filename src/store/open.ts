@@ -21,6 +21,7 @@ import {
 import { CapacityLog } from '../memory/capacity-log.js';
 import { Held } from '../memory/held.js';
 import { Journal } from '../memory/journal.js';
+import { Lone } from '../memory/lone.js';
 import { Memory } from '../memory/memory.js';
 import { NO_PAGE, PagePool } from '../memory/page-pool.js';
 import { Pins } from '../memory/pins.js';
@@ -32,7 +33,7 @@ import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, p
 import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
-import { collectDead, collectLocked } from './repair.js';
+import { collectDead, collectLocked, restoreParticipant } from './repair.js';
 import { capacityMapOptions, capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
 
 export interface StoreOptions {
@@ -315,6 +316,7 @@ function sit(memory: Memory, seat: number, path: string): Keyspace {
   }
   // From here a death is found and mended: what it has taken by then is marked as its own.
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
+  Lone.end(memory, (dead) => restoreParticipant(memory, dead));
   const page = takeFirstPage(memory);
   if (page === NO_PAGE) {
     Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
@@ -360,6 +362,7 @@ function takeFirstPage(memory: Memory): number {
 export function detach(keyspace: Keyspace): void {
   const { memory } = keyspace;
   keyspace.dropStaged();
+  keyspace.gate.lone.resign();
   // As after a death, but by itself: parked items, pins, spare chunks, the open log page, its own page.
   Atomics.store(memory.ctl, memory.participantWord(memory.self) + Participant.STATE_WORD, ParticipantState.RESTORED);
   keyspace.enterBatch();

@@ -27,7 +27,7 @@ export interface ArenaOptions {
 
 export class Arena {
   readonly handle: StoreHandle;
-  readonly keyspace: Keyspace;
+  keyspace: Keyspace;
   readonly ackPath: string;
   readonly mayLose: boolean;
   readonly #pool: string;
@@ -45,6 +45,15 @@ export class Arena {
     this.keyspace = attach(this.handle);
     this.ackPath = join(this.#pool, 'acknowledged');
     writeFileSync(this.ackPath, Buffer.alloc(WRITERS * OWN_KEYS * 8));
+  }
+
+  /** Leaves the pool to the others, until `join`. */
+  leave(): void {
+    detach(this.keyspace);
+  }
+
+  join(): void {
+    this.keyspace = attach(this.handle);
   }
 
   /** Finishes the repair of whoever has died (a survivor may be at it as well). Returns how many seats are still taken. */

@@ -21,6 +21,9 @@ import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
 
+/** As the embedded library works: no batches, one shard at a time. */
+const { single } = options;
+
 let state = seed | 0 || 1;
 function random(limit) {
   state ^= state << 13;
@@ -57,6 +60,8 @@ function armDeath(steps) {
 
 if (dieAt > 0) armDeath(dieAt);
 const keyspace = attach(handle);
+if (single) keyspace.gate.becomeUnbatched();
+keyspace.gate.lone.become();
 const ackFd = openSync(ackPath, 'r+');
 const record = new Int32Array(2);
 
@@ -75,6 +80,16 @@ function size() {
 }
 
 let stamp = options.firstStamp;
+
+function lock(hash) {
+  if (single) keyspace.lockUnbatched(hash);
+  else keyspace.lock(hash);
+  if (keyspace.memory.isLone && !toldLone) {
+    toldLone = true;
+    process.send?.('lone');
+  }
+}
+let toldLone = false;
 
 function hashOf(db, bytes) {
   return keyspace.hash(db, bytes, 0, bytes.length);
@@ -97,7 +112,7 @@ function set(db, name, value) {
     return true;
   };
   if (!overwrites && !stage()) return false;
-  keyspace.lock(hash);
+  lock(hash);
   let stored = false;
   if (overwrites && keyspace.find(hash, db, bytes, 0, bytes.length)) {
     input.u8.set(value);
@@ -111,7 +126,7 @@ function set(db, name, value) {
 function withFound(db, name, run) {
   const bytes = Bytes.from(name);
   const hash = hashOf(db, bytes);
-  keyspace.lock(hash);
+  lock(hash);
   if (keyspace.find(hash, db, bytes, 0, bytes.length)) run();
   keyspace.unlock(hash);
 }
@@ -161,7 +176,7 @@ function writeField(key, name) {
   const mine = removes ? -stamp : stamp;
   const value = Bytes.from(makeValue(name, stamp, 20 + random(random(8) === 0 ? 3000 : 100)));
   note(key, 0, mine);
-  keyspace.lock(hash);
+  lock(hash);
   const fields = keyspace.collections[0];
   fields.open(HASHES, hash, 0, bytes, 0, bytes.length);
   let change = 0;
@@ -185,7 +200,7 @@ function touchCollection() {
   const shape = SHAPES[kind];
   const bytes = Bytes.from(`collection:${kind}:${random(4)}`);
   const hash = hashOf(6, bytes);
-  keyspace.lock(hash);
+  lock(hash);
   const c = keyspace.collections[1];
   c.open(shape, hash, 6, bytes, 0, bytes.length);
   if (c.exists && random(60) === 0) c.removeKey();
@@ -310,7 +325,7 @@ function pinOrPark() {
     }
     keyspace.unparkStaged(slot, 0);
     const hash = hashOf(0, bytes);
-    keyspace.lock(hash);
+    lock(hash);
     keyspace.commit(1, 0, 0, 0);
     keyspace.unlock(hash);
   }
@@ -364,7 +379,7 @@ function touchMessages() {
   } else if (kind === 5) {
     const key = Bytes.from(`shared:${random(SHARED_KEYS)}`);
     const hash = hashOf(0, key);
-    keyspace.lock(hash);
+    lock(hash);
     interests.track(hash, interests.check(key, 0, key.length));
     keyspace.unlock(hash);
   } else if (kind === 6 && mailboxes.open(-1)) {
@@ -393,7 +408,18 @@ function touchMessages() {
   }
 }
 
+function singleCalls() {
+  keyspace.refreshClock();
+  for (let i = 0; i < 50; i++) {
+    const kind = random(100);
+    if (kind < 50) writeOwn();
+    else if (kind < 75) touchShared();
+    else touchCollection();
+  }
+}
+
 function turn() {
+  if (single) return singleCalls();
   keyspace.refreshClock();
   keyspace.enterBatch();
   for (let i = 0; i < 50; i++) {
