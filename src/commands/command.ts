@@ -87,6 +87,12 @@ export class Command {
     this.keyStep = keyStep;
   }
 
+  /** The flags with regard to what the bound request says: a script may promise not to write. */
+  flagsOf(context: Context): number {
+    const { mayReplicate } = this.spec;
+    return mayReplicate === undefined || mayReplicate(context) ? this.flags : this.flags & ~Flag.MAY_REPLICATE;
+  }
+
   has(flag: Flag): boolean {
     return (this.flags & flag) !== 0;
   }

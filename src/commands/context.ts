@@ -360,6 +360,7 @@ export class Context {
     const errorsBefore = this.reply.errorCount;
     write();
     if (this.reply.errorCount !== errorsBefore) this.executor.countFailure(client.lastCommand);
+    this.executor.times.answered(client);
     if (muted) this.reply.output.unmute();
   }
 }

@@ -7,7 +7,6 @@
  * due later), and no lock is held; `held` says what an exception would leave locked.
  */
 import { CommandStat, Counter } from '../layout/counters.js';
-import { LatencyBucket, latencyBucket } from '../layout/latency-buckets.js';
 import { SlowHolder, Super } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
@@ -15,6 +14,7 @@ import type { Keyspace } from '../store/keyspace.js';
 import { authorize, refusedInScript, refusedInTransaction } from './acl/authorize.js';
 import type { Users } from './acl/users.js';
 import { type Command, KeyMode } from './command.js';
+import { CommandTimes } from './command-times.js';
 import { Context } from './context.js';
 import type { Environment } from './environment.js';
 import {
@@ -31,17 +31,12 @@ import { extractKeys } from './keys.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
 import type { ScriptRun } from './scripting/script-engine.js';
-import { shownArguments } from './server/shown-arguments.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
 import type { Transaction, WatchedKey } from './transactions/transaction.js';
 import { reserveRoom } from './transactions/transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
-/** Cheap commands are timed in their first SAMPLE calls, then once in so many; two clock reads cost about 70 ns, as much as a small GET spends on parsing. */
-const SAMPLE = 128;
-/** Commands that took longer are offered to the latency monitor. */
-const LATENCY_MS_MIN = 1;
 
 const enum Held {
   NOTHING = 0,
@@ -55,25 +50,22 @@ export class Executor {
   readonly table: CommandTable;
   readonly environment: Environment;
   readonly hub: Hub;
-
-  /** Times every call, not only what may be slow: the driver sets it for requests on their own, and when SLOWLOG asks for less than a millisecond. */
-  timesAll = false;
+  readonly times: CommandTimes;
 
   /** A script keeps this worker out of the store: only what needs no store and is allowed then runs. Set by the driver. */
   shutOutBy: SlowHolder = SlowHolder.NONE;
 
+  private readonly isForScripts: boolean;
   private readonly keyspace: Keyspace;
   private readonly reply: Reply;
   private readonly users: Users;
   private readonly stats: Float64Array;
-  private readonly latencies: Float64Array;
   private readonly counters: Float64Array;
   private readonly ctl: Int32Array;
   private held: Held = Held.NOTHING;
   private heldHash = 0;
   /** The command in hand may change the store; see abandon. */
   private isWriting = false;
-  private tick = 0;
   /** Error replies of the commands that the command in hand ran itself: EXEC has not failed with them. */
   private errorsInside = 0;
 
@@ -84,12 +76,13 @@ export class Executor {
     this.keyspace = environment.keyspace;
     this.users = environment.users;
     this.stats = environment.counters.commandStats;
-    this.latencies = environment.counters.latencies;
     this.counters = environment.counters.values;
     this.ctl = environment.keyspace.memory.ctl;
+    this.times = new CommandTimes(environment);
     this.context = new Context(environment, reply, this);
     environment.hub ??= new Hub(this);
     this.hub = environment.hub;
+    this.isForScripts = !this.hub.isOf(this);
   }
 
   /** The command of the bound request: a subcommand where there is one; null when unknown. Writes nothing. */
@@ -212,11 +205,18 @@ export class Executor {
 
   // ---- refusing
 
-  /** Replies an error before the command ran; inside MULTI it spoils the transaction. */
+  /** Replies an error before the command ran; inside MULTI it spoils the transaction, which EXEC's own ends. */
   reject(command: Command | null, text: string): void {
-    const transaction = this.context.client.transaction;
-    if (transaction !== null) transaction.broken = true;
+    const { client } = this.context;
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
+    if (client.transaction !== null) {
+      if (command?.spec.name === 'exec') {
+        client.transaction = null;
+        client.watched = null;
+        return this.reply.error(`EXECABORT Transaction discarded because of: ${text}`);
+      }
+      client.transaction.broken = true;
+    }
     this.reply.error(text);
   }
 
@@ -350,11 +350,7 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
-    const timed =
-      command.timed ||
-      this.timesAll ||
-      ++this.tick % SAMPLE === 0 ||
-      this.stats[command.index * CommandStat.WORDS + CommandStat.calls] < SAMPLE;
+    const timed = this.times.isTimed(command);
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
@@ -362,15 +358,16 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
-    // Two loads of lines that hardly change. The keys are still locked.
-    if (context.client.attention !== 0 && isTracked(context.client, command)) {
+    // What a script does it does for its caller. The keys are still locked.
+    const caller = this.isForScripts ? this.hub.caller : context.client;
+    if (caller.attention !== 0 && isTracked(caller, command)) {
       this.hashKeys(command);
-      this.hub.tracking.remember(context);
+      this.hub.tracking.remember(context, caller);
     }
     if (this.ctl[Super.MONITORS_WORD] !== 0) tellMonitors(context, command);
     this.count(command, reply.errorCount - errorsBefore !== this.errorsInside);
     this.errorsInside = 0;
-    if (timed) this.time(command, performance.now() - startMs);
+    if (timed) this.times.add(context, command, caller, performance.now() - startMs);
   }
 
   /** An answer that came later was an error. */
@@ -382,28 +379,6 @@ export class Executor {
     const row = command.index * CommandStat.WORDS;
     this.stats[row + CommandStat.calls]++;
     if (failed) this.stats[row + CommandStat.failed]++;
-  }
-
-  private time(command: Command, elapsedMs: number): void {
-    const microseconds = elapsedMs * 1000;
-    const row = command.index * CommandStat.WORDS;
-    const weight = command.timed || this.timesAll || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
-    this.stats[row + CommandStat.microseconds] += microseconds * weight;
-    if (this.environment.settings.latencyTracking) {
-      this.latencies[command.index * LatencyBucket.COUNT + latencyBucket(Math.round(elapsedMs * 1e6))] += weight;
-    }
-    const control = this.environment.control;
-    if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
-    if (control.isSlow(microseconds)) this.recordSlow(microseconds);
-    if (elapsedMs >= LATENCY_MS_MIN) {
-      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(elapsedMs));
-    }
-  }
-
-  private recordSlow(microseconds: number): void {
-    const { address, name } = this.context.client;
-    this.counters[Counter.slowCommands]++;
-    this.environment.control!.recordSlow(microseconds, shownArguments(this.context), address, name);
   }
 
   // ---- scripts

@@ -25,6 +25,9 @@ const SLOW_FAST_MICROSECONDS = 1000;
 /** Fewer requests than this are not worth two passes over their keys. */
 const PREFETCH_MIN = 4;
 
+/** Commands that wait while writes are paused. */
+const WRITES = Flag.WRITE | Flag.MAY_REPLICATE;
+
 export class RespDriver implements Driver<Client> {
   private readonly environment: Environment;
   private readonly executor: Executor;
@@ -172,7 +175,7 @@ export class RespDriver implements Driver<Client> {
     let position = offset;
     let budget = MAX_REQUESTS_PER_TURN;
     if (client.large !== null) {
-      this.executor.timesAll = true;
+      this.executor.times.all = true;
       position = this.large.finish(client, input, offset, end);
       if (client.large !== null || client.closing !== Closing.NO || client.suspended) return position;
       budget--;
@@ -185,7 +188,7 @@ export class RespDriver implements Driver<Client> {
       const count = parser.count;
       if (count > 0) {
         // A request on its own costs a system call: two looks at the clock do not show beside it.
-        this.executor.timesAll = timesAll || count === 1;
+        this.executor.times.all = timesAll || count === 1;
         const executed = this.batch(client, input, position, count);
         budget -= count;
         if (executed >= 0) {
@@ -298,9 +301,10 @@ export class RespDriver implements Driver<Client> {
     if (client.replyMode === ReplyMode.SKIP) client.replyMode = ReplyMode.ON;
   }
 
-  private isWrite(client: Client, command: Command): boolean {
-    if ((command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) return client.transaction === null;
-    return command.spec.name === 'exec' && client.transaction !== null && (client.transaction.flags & Flag.WRITE) !== 0;
+  /** True for what waits while writes are paused. */
+  private isWrite({ transaction }: Client, command: Command): boolean {
+    if (transaction === null) return (command.flagsOf(this.context) & WRITES) !== 0;
+    return command.spec.name === 'exec' && (transaction.flags & WRITES) !== 0;
   }
 
   private countErrors(): void {

@@ -169,6 +169,9 @@ export interface CommandSpec {
   /** For KeyUse.VARIABLE_FLAGS: what this very request does to its keys (SET with and without GET). */
   readonly variableUse?: (context: Context) => number;
 
+  /** For Flag.MAY_REPLICATE: false when this very request will not (a script that says so). */
+  readonly mayReplicate?: (context: Context) => boolean;
+
   readonly since: string;
   readonly group: CommandGroup;
   readonly summary: string;

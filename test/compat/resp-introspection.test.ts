@@ -28,6 +28,11 @@ const DIFFERENT: readonly { readonly command: RegExp; readonly field: number; re
   { command: /^command\|getkeys/, field: 1, because: '7.0 asks for one argument more' },
   { command: /./, field: 7, because: 'tips: 7.0 and 7.2 differ in many; compared by eye' },
   { command: /^debug$/, field: 8, because: 'keys of DEBUG OBJECT are locked, so they are found' },
+  {
+    command: /^(b[lr]pop|blmpop|blmove|brpoplpush|bzpopm(in|ax)|bzmpop)$/,
+    field: 2,
+    because: '7.2: allowed in scripts, where they do not wait',
+  },
   { command: /^wait$/, field: 2, because: '7.2: blocking, and allowed in scripts' },
   { command: /^wait$/, field: 6, because: '7.2: blocking' },
 ];

@@ -11,6 +11,7 @@ import type { PartialRequest } from '../../protocol/resp/parser.js';
 import type { StageSlot } from '../../store/keyspace.js';
 import type { User } from '../acl/user.js';
 import type { Command } from '../command.js';
+import type { SlowCommand } from '../command-times.js';
 import type { Blocked } from '../messaging/blocked.js';
 import type { Subscription } from '../messaging/subscriptions.js';
 import type { Tracking } from '../messaging/tracking.js';
@@ -92,6 +93,8 @@ export class Client implements DriverClient {
   tracking: Tracking | null = null;
   /** What a blocking command waits for. */
   blocked: Blocked | null = null;
+  /** Of a suspended client: for the slow log, when it is answered. */
+  slow: SlowCommand | null = null;
 
   constructor(id: number, conn: number, address: string, user: User) {
     this.id = id;

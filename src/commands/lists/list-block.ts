@@ -66,7 +66,7 @@ const TIMEOUT = doubleArg('timeout');
 const POP = {
   ...COMMON,
   arity: -3,
-  flags: Flag.WRITE | Flag.NOSCRIPT | Flag.BLOCKING,
+  flags: Flag.WRITE | Flag.BLOCKING,
   keys: [keysFrom(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE, -2)],
   since: '2.0.0',
   complexity: 'O(N) for N keys',
@@ -75,7 +75,7 @@ const POP = {
 } as const;
 const MOVE = {
   ...COMMON,
-  flags: Flag.WRITE | Flag.DENYOOM | Flag.NOSCRIPT | Flag.BLOCKING,
+  flags: Flag.WRITE | Flag.DENYOOM | Flag.BLOCKING,
   keys: [keyAt(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE), keyAt(2, KeyUse.RW | KeyUse.INSERT)],
   complexity: 'O(1)',
 } as const;

@@ -3,10 +3,11 @@
  *
  * The executor asks here only when a bit is set, or when somebody monitors.
  */
+import { Super } from '../../layout/superblock.js';
 import { Attention, type Client } from '../clients/client.js';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
-import { Flag } from '../spec.js';
+import { Category, Flag } from '../spec.js';
 
 /** Flags of commands that MONITOR does not show; and of those that touch keys. */
 const UNMONITORED = (Flag.ADMIN | Flag.SKIP_MONITOR) as Flag;
@@ -40,12 +41,18 @@ export function endCaching({ tracking, transaction }: Client, command: Command):
   if (tracking !== null && transaction === null && command.parent?.spec.name !== 'client') tracking.caching = false;
 }
 
-/** True when the keys that the command has read must be remembered for its client. */
+/** True when the keys that the command has read must be remembered for its client. Of a script's keys those count that it reads. */
 export function isTracked(client: Client, command: Command): boolean {
-  return (client.attention & Attention.TRACKING) !== 0 && command.has(Flag.READONLY);
+  if ((client.attention & Attention.TRACKING) === 0) return false;
+  return command.has(Flag.READONLY) && (command.categories & Category.SCRIPTING) === 0;
 }
 
 /** Somebody monitors, and the bound request has run. */
 export function tellMonitors(context: Context, command: Command): void {
   if (!command.has(UNMONITORED)) context.executor.hub.monitors.tell(context);
+}
+
+/** A script is about to run: its line comes before those of its commands. */
+export function tellMonitorsOfScript(context: Context): void {
+  if (context.keyspace.memory.ctl[Super.MONITORS_WORD] !== 0) context.executor.hub.monitors.tell(context);
 }

@@ -360,6 +360,7 @@ export class BlockedClients {
       reply.protocol = client.protocol;
       write();
     });
+    this.#executor.times.answered(client);
   }
 
   // ---- ending a wait

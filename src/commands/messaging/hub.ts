@@ -78,6 +78,11 @@ export class Hub {
     return executor === this.#executor;
   }
 
+  /** The client whose request is being executed, by itself or in a script. */
+  get caller(): Client {
+    return this.#executor.context.client;
+  }
+
   /** Number of this worker among the participants. */
   get seat(): number {
     return this.#keyspace.memory.self;

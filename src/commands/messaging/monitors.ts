@@ -64,11 +64,11 @@ export class Monitors {
 }
 
 function lineOf(context: Context): Uint8Array {
-  const { client } = context;
+  const { client, executor } = context;
   const nowMs = performance.timeOrigin + performance.now();
   const seconds = Math.floor(nowMs / 1000);
   const micros = Math.floor((nowMs - seconds * 1000) * 1000);
-  let line = `${seconds}.${String(micros).padStart(6, '0')} [${client.db} ${client.address}]`;
+  let line = `${seconds}.${String(micros).padStart(6, '0')} [${client.db} ${executor.hub.isOf(executor) ? client.address : 'lua'}]`;
   const hidden = secretFrom(context);
   for (let i = 0; i < context.argc; i++) {
     if (i >= hidden) line += ' "(redacted)"';

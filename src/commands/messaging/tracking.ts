@@ -112,25 +112,27 @@ export class TrackingTable {
 
   // ---- reading
 
-  /** A reading command of a tracking client has run; its keys are still locked. */
-  remember(context: Context): void {
-    const tracking = context.client.tracking;
+  /** A reading command of a tracking client, or of its script, has run; its keys are still locked. */
+  remember(context: Context, client: Client): void {
+    const { tracking } = client;
     if (tracking === null || tracking.broadcast) return;
     if ((tracking.optIn && !tracking.caching) || (tracking.optOut && tracking.caching)) return;
     for (let k = 0; k < context.keyCount; k++) {
       const argument = context.keyArguments[k];
-      this.#rememberKey(context, context.keyHashes[k], context.argOffset(argument), context.argLength(argument));
+      this.#rememberKey(context, client, context.keyHashes[k], argument);
     }
     this.#count();
   }
 
-  #rememberKey(context: Context, hash: number, offset: number, length: number): void {
+  #rememberKey(context: Context, client: Client, hash: number, argument: number): void {
     const { interests } = this.#keyspace;
+    const offset = context.argOffset(argument);
+    const length = context.argLength(argument);
     const key = byteString(context.input, offset, length);
     let clients = this.#keys.get(key);
     // Without memory for it the client would never hear of a change: so tell it at once.
     if (!interests.track(hash, interests.check(context.input, offset, length))) {
-      this.#sendOwn(context.client, [key]);
+      this.#sendOwn(client, [key]);
       return;
     }
     if (clients === undefined) {
@@ -138,7 +140,7 @@ export class TrackingTable {
       this.#keys.set(key, clients);
       this.#limitKeys();
     }
-    clients.add(context.client.id);
+    clients.add(client.id);
   }
 
   /** Beyond tracking-table-max-keys the longest remembered key is invalidated. */

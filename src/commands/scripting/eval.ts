@@ -8,11 +8,12 @@ import { hasLua } from '../../native/lua.js';
 import { integerArg, keyArg, optional, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER } from '../errors.js';
+import { tellMonitorsOfScript } from '../messaging/attention.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysCounted } from '../spec.js';
 import { NO_SCRIPT } from './script-cache.js';
 import { isOutOfMemory } from './script-engine.js';
 import type { Scripting } from './scripting.js';
-import { ScriptFlag } from './shebang.js';
+import { mayWrite, ScriptFlag, scriptShebang } from './shebang.js';
 
 const NO_LUA =
   'ERR this build has no Lua: install liblua5.1-0-dev (Debian, Ubuntu) and build the addon again (npm run build:native)';
@@ -53,7 +54,17 @@ export function mayRun(context: Context, flags: number, isReadOnly: boolean): bo
   return true;
 }
 
+/** Whether the script of this request may write: yes, unless its first line says that it does not. */
+function mayReplicate(context: Context, byDigest: boolean): boolean {
+  if (context.argc < 2) return true;
+  const known = byDigest ? context.environment.scripting?.().cache.bodyOf(context.argString(1)) : context.argString(1);
+  if (known === undefined) return true;
+  const shebang = scriptShebang(known);
+  return typeof shebang === 'string' || mayWrite(shebang.flags);
+}
+
 function run(context: Context, byDigest: boolean, isReadOnly: boolean): void {
+  tellMonitorsOfScript(context);
   const scripting = scriptingOf(context);
   if (scripting === null) return;
   if (byDigest && context.argLength(1) !== 40) return context.reply.error(NO_SCRIPT);
@@ -87,6 +98,7 @@ function spec(name: string, first: string, byDigest: boolean, isReadOnly: boolea
       optional(stringArg('arg', { multiple: true })),
     ],
     exclusive: true,
+    mayReplicate: (context) => mayReplicate(context, byDigest),
     run: (context) => run(context, byDigest, isReadOnly),
   };
 }

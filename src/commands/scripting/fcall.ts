@@ -5,10 +5,20 @@
  */
 import { integerArg, keyArg, optional, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
+import { tellMonitorsOfScript } from '../messaging/attention.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysCounted } from '../spec.js';
 import { keyCountOf, mayRun, scriptingOf } from './eval.js';
+import { mayWrite } from './shebang.js';
+
+/** Whether the function may write: yes, unless it was registered as one that does not. */
+function mayReplicate(context: Context): boolean {
+  if (context.argc < 2) return true;
+  const known = context.environment.scripting?.().libraries.known(context.argString(1));
+  return known === undefined || mayWrite(known.flags);
+}
 
 function run(context: Context, isReadOnly: boolean): void {
+  tellMonitorsOfScript(context);
   const scripting = scriptingOf(context);
   if (scripting === null) return;
   const called = scripting.libraries.find(context.argString(1));
@@ -38,6 +48,7 @@ function spec(name: string, isReadOnly: boolean): CommandSpec {
       optional(stringArg('arg', { multiple: true })),
     ],
     exclusive: true,
+    mayReplicate,
     run: (context) => run(context, isReadOnly),
   };
 }

@@ -67,6 +67,11 @@ export class FunctionLibraries {
     return this.functions.get(name.toLowerCase());
   }
 
+  /** The same as far as this worker has heard of it. Needs no gate. */
+  known(name: string): LibraryFunction | undefined {
+    return this.functions.get(name.toLowerCase());
+  }
+
   get functionCount(): number {
     this.synchronize();
     return this.functions.size;

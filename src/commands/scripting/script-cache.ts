@@ -98,6 +98,15 @@ export class ScriptCache {
     return this.records.has(digest.toLowerCase());
   }
 
+  /** The body of a script that this worker has heard of, a byte string. Outside the gate: others may just be throwing it away. */
+  bodyOf(digest: string): string | undefined {
+    const { shared } = this.scripting;
+    const record = this.records.get(digest.toLowerCase());
+    if (record === undefined || this.generation !== shared.get(ScriptWord.generation)) return undefined;
+    const body = shared.body(record).toString('latin1');
+    return this.generation === shared.get(ScriptWord.generation) ? body : undefined;
+  }
+
   flush(): void {
     this.scripting.shared.clear();
   }

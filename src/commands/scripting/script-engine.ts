@@ -18,7 +18,7 @@ import type { Context } from '../context.js';
 import { Executor } from '../executor.js';
 import { byteString } from '../numbers.js';
 import type { Scripting } from './scripting.js';
-import { ScriptFlag } from './shebang.js';
+import { mayWrite, ScriptFlag } from './shebang.js';
 
 /** Memory of one interpreter: beyond it scripts get 'not enough memory'. */
 const LUA_BYTES_MAX = 1024 * 1024 * 1024;
@@ -85,8 +85,7 @@ export class ScriptEngine {
   /** Runs script or function `id` with the request's keys and arguments (from word 3 on), and replies. */
   execute(context: Context, id: number, keyCount: number, flags: number, isReadOnly: boolean): void {
     const { run, client } = this;
-    const noWrites = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.NO_WRITES)) === ScriptFlag.NO_WRITES;
-    run.isReadOnly = isReadOnly || noWrites;
+    run.isReadOnly = isReadOnly || !mayWrite(flags);
     run.hasWritten = false;
     const allowsOom = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.ALLOW_OOM)) === ScriptFlag.ALLOW_OOM;
     run.isShortOfMemory = !allowsOom && isOutOfMemory(context);

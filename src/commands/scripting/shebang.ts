@@ -25,6 +25,11 @@ export const enum ScriptFlag {
   COMPATIBLE = 32,
 }
 
+/** False only for what was declared as not writing. */
+export function mayWrite(flags: number): boolean {
+  return (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.NO_WRITES)) !== ScriptFlag.NO_WRITES;
+}
+
 export interface Shebang {
   readonly flags: number;
   readonly skipped: number;

@@ -33,7 +33,7 @@ const TIMEOUT = doubleArg('timeout');
 const POP = {
   ...COMMON,
   arity: -3,
-  flags: Flag.WRITE | Flag.NOSCRIPT | Flag.BLOCKING | Flag.FAST,
+  flags: Flag.WRITE | Flag.BLOCKING | Flag.FAST,
   keys: [keysFrom(1, KeyUse.RW | KeyUse.ACCESS | KeyUse.DELETE, -2)],
   since: '5.0.0',
   complexity: 'O(K)+O(log(N)) for K keys and N members of the sorted set',

@@ -44,7 +44,7 @@ export class Transaction {
     this.commands.push(command);
     this.starts.push(this.pairs * 2);
     this.argcs.push(context.argc);
-    this.flags |= command.flags;
+    this.flags |= command.flagsOf(context);
     for (let i = 0; i < context.argc; i++) {
       const argLength = context.argLength(i);
       copyBytes(this.bytes, this.used, context.input, context.argOffset(i), argLength);

@@ -1,0 +1,178 @@
+/**
+ * What Redis's own test-suite has found here (test/compat/redis-suite.mjs), told in our own words: order of MONITOR's lines, entries of
+ * the slow log, tracking and pauses of scripts, ends of transactions.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type InProcessServer, startInProcess } from '../helpers/in-process.js';
+import { RawClient } from '../helpers/raw-client.js';
+import { parseReply, replyEnd } from '../helpers/resp-reply.js';
+import { multibulk } from '../helpers/session.js';
+
+let server: InProcessServer;
+let connections: RawClient[] = [];
+
+beforeAll(async () => {
+  server = await startInProcess({ memcachedPort: 0 });
+}, 60_000);
+
+afterEach(async () => {
+  const client = await connect();
+  await ask(client, 'CLIENT UNPAUSE');
+  await ask(client, 'CONFIG SET slowlog-log-slower-than 10000');
+  await ask(client, 'FLUSHALL');
+  for (const connection of connections) connection.destroy();
+  connections = [];
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+type Request = string | readonly string[];
+
+async function connect(): Promise<RawClient> {
+  const connection = await RawClient.connect(server.redisPort);
+  connections.push(connection);
+  return connection;
+}
+
+function send(client: RawClient, request: Request): void {
+  client.write(multibulk(typeof request === 'string' ? request.split(' ') : request));
+}
+
+async function receive(client: RawClient): Promise<string> {
+  await client.until(() => replyEnd(client.text, 0) >= 0, 'a reply');
+  return (await client.read(replyEnd(client.text, 0))).toString('latin1');
+}
+
+async function ask(client: RawClient, request: Request): Promise<string> {
+  send(client, request);
+  return receive(client);
+}
+
+/** Waits until so many clients are blocked or paused. */
+async function blockedClients(client: RawClient, count: number): Promise<void> {
+  await expect.poll(() => ask(client, 'INFO clients'), { timeout: 10_000 }).toContain(`blocked_clients:${count}\r\n`);
+}
+
+/** The words of the slow log's entries, newest first. */
+async function slowCommands(client: RawClient): Promise<string[]> {
+  const entries = parseReply(await ask(client, 'SLOWLOG GET')) as [number, number, number, string[]][];
+  return entries.map(([, , , words]) => words.join(' '));
+}
+
+describe('MONITOR', () => {
+  it('shows a script before the commands that it runs, and these as a script’s', async () => {
+    const [monitor, client] = [await connect(), await connect()];
+    await ask(monitor, 'MONITOR');
+    await ask(client, [
+      'FUNCTION',
+      'LOAD',
+      'REPLACE',
+      "#!lua name=l\nredis.register_function('f', function() return redis.call('GET', 'b') end)",
+    ]);
+    expect(await receive(monitor)).toContain('"FUNCTION" "LOAD"');
+    await ask(client, ['EVAL', "return redis.call('SET', 'a', 1)", '0']);
+    expect(await receive(monitor)).toContain('"EVAL"');
+    expect(await receive(monitor)).toMatch(/^\+[\d.]+ \[0 lua\] "SET" "a" "1"\r\n$/);
+    await ask(client, 'FCALL f 0');
+    expect(await receive(monitor)).toContain('"FCALL" "f" "0"');
+    expect(await receive(monitor)).toContain('[0 lua] "GET" "b"');
+  });
+});
+
+describe('SLOWLOG', () => {
+  it('has no entry of the GET that shows it, and those before it in order', async () => {
+    const client = await connect();
+    await ask(client, 'CONFIG SET slowlog-log-slower-than 0');
+    await ask(client, 'SLOWLOG RESET');
+    await ask(client, 'SADD s a b');
+    await ask(client, 'SPOP s 10');
+    expect(await slowCommands(client)).toEqual(['SPOP s 10', 'SADD s a b', 'SLOWLOG RESET']);
+    expect((await slowCommands(client))[0]).toBe('SLOWLOG GET');
+  });
+
+  it('has a blocking command when its client has been answered', async () => {
+    const [waiter, client] = [await connect(), await connect()];
+    await ask(client, 'CONFIG SET slowlog-log-slower-than 0');
+    send(waiter, 'BLPOP l 0');
+    await blockedClients(client, 1);
+    expect((await slowCommands(client)).filter((words) => words.startsWith('BLPOP'))).toEqual([]);
+    await ask(client, 'RPUSH l x');
+    await receive(waiter);
+    expect((await slowCommands(client)).filter((words) => words.startsWith('BLPOP'))).toEqual(['BLPOP l 0']);
+  });
+});
+
+describe('scripts', () => {
+  it('may call blocking commands, which do not wait', async () => {
+    const client = await connect();
+    for (const call of [
+      "'BLPOP', 'l', 0",
+      "'BRPOPLPUSH', 'l', 'm', 0",
+      "'BZPOPMIN', 'z', 0",
+      "'BLMPOP', 0, 1, 'l', 'LEFT'",
+    ]) {
+      expect(await ask(client, ['EVAL', `return redis.call(${call}) == false`, '0'])).toBe(':1\r\n');
+    }
+  });
+
+  it('that read a key track it for their caller; their own KEYS alone do not', async () => {
+    const [client, writer] = [await connect(), await connect()];
+    await ask(client, 'HELLO 3');
+    await ask(client, 'CLIENT TRACKING ON');
+    await ask(client, ['EVAL_RO', "return redis.call('GET', KEYS[1])", '2', 'read', 'named']);
+    await ask(writer, 'SET named 1');
+    await ask(writer, 'SET read 1');
+    expect(await receive(client)).toBe('>2\r\n$10\r\ninvalidate\r\n*1\r\n$4\r\nread\r\n');
+  });
+
+  it('that promise not to write do not wait for the end of a pause of writes', async () => {
+    const [client, control] = [await connect(), await connect()];
+    const reading = ['EVAL', '#!lua flags=no-writes\nreturn 1', '0'];
+    await ask(control, [
+      'FUNCTION',
+      'LOAD',
+      'REPLACE',
+      "#!lua name=l\nredis.register_function{function_name='f', callback=function() return 2 end, flags={'no-writes'}}",
+    ]);
+    const digest = parseReply(await ask(control, ['SCRIPT', 'LOAD', '#!lua flags=no-writes\nreturn 3'])) as string;
+    await ask(control, 'CLIENT PAUSE 60000 WRITE');
+    expect(await ask(client, reading)).toBe(':1\r\n');
+    expect(await ask(client, 'FCALL f 0')).toBe(':2\r\n');
+    expect(await ask(client, `EVALSHA ${digest} 0`)).toBe(':3\r\n');
+    await ask(client, 'MULTI');
+    await ask(client, reading);
+    expect(await ask(client, 'EXEC')).toBe('*1\r\n:1\r\n');
+    send(client, 'EVAL return(4) 0');
+    await blockedClients(control, 1);
+    await ask(control, 'CLIENT UNPAUSE');
+    expect(await receive(client)).toBe(':4\r\n');
+  });
+
+  it('keep a transaction waiting that may write', async () => {
+    const [client, control] = [await connect(), await connect()];
+    await ask(client, 'MULTI');
+    await ask(client, 'EVAL return(5) 0');
+    await ask(control, 'CLIENT PAUSE 60000 WRITE');
+    send(client, 'EXEC');
+    await blockedClients(control, 1);
+    await ask(control, 'CLIENT UNPAUSE');
+    expect(await receive(client)).toBe('*1\r\n:5\r\n');
+  });
+});
+
+describe('EXEC', () => {
+  it('that is refused for a busy script ends its transaction', async () => {
+    const [slow, client] = [await connect(), await connect()];
+    await ask(client, 'CONFIG SET busy-reply-threshold 10');
+    await ask(client, 'MULTI');
+    await ask(client, 'SET a 1');
+    send(slow, ['EVAL', 'while true do end', '0']);
+    await expect.poll(() => ask(client, 'GET a'), { timeout: 10_000 }).toContain('BUSY');
+    expect(await ask(client, 'EXEC')).toMatch(/^-EXECABORT Transaction discarded because of: BUSY /);
+    expect(await ask(client, 'SCRIPT KILL')).toBe('+OK\r\n');
+    await receive(slow);
+    expect(await ask(client, 'EXEC')).toBe('-ERR EXEC without MULTI\r\n');
+  });
+});
