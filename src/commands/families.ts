@@ -45,6 +45,8 @@ import { sortedSetPops } from './sorted-sets/sorted-set-pop.js';
 import { sortedSetRanges } from './sorted-sets/sorted-set-range.js';
 import { sortedSetScan } from './sorted-sets/sorted-set-scan.js';
 import type { CommandSpec } from './spec.js';
+import { streams } from './streams/stream.js';
+import { streamReads } from './streams/stream-read.js';
 import { bitOperations } from './strings/bit-operations.js';
 import { bitFields } from './strings/bitfield.js';
 import { bits } from './strings/bits.js';
@@ -108,6 +110,8 @@ export const families: readonly (readonly CommandSpec[])[] = [
   blockingLists,
   geo,
   geoSearches,
+  streams,
+  streamReads,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -1,5 +1,5 @@
 /** The settings that say how values are encoded: up to which size each kind of value stays packed. */
-import { integer } from './kinds.js';
+import { integer, size } from './kinds.js';
 import { declare, type Setting } from './setting.js';
 
 export interface EncodingSettings {
@@ -12,7 +12,11 @@ export interface EncodingSettings {
   setMaxListpackValue: number;
   zsetMaxListpackEntries: number;
   zsetMaxListpackValue: number;
+  streamNodeMaxBytes: number;
+  streamNodeMaxEntries: number;
 }
+
+const GIB = 1024 ** 3;
 
 export const encodingSchema: { readonly [K in keyof EncodingSettings]: Setting<EncodingSettings[K]> } = {
   hllSparseMaxBytes: declare(
@@ -77,5 +81,19 @@ export const encodingSchema: { readonly [K in keyof EncodingSettings]: Setting<E
     64,
     'A sorted set with a longer member becomes a tree.',
     { live: true, redis: ['zset-max-listpack-value', 'zset-max-ziplist-value'] },
+  ),
+  streamNodeMaxBytes: declare(
+    'Observation and tuning',
+    size(1, GIB, true),
+    4096,
+    'XTRIM and XADD with ~ remove entries of so many bytes at a time; 0 = as many as the other limit says.',
+    { live: true, redis: ['stream-node-max-bytes'] },
+  ),
+  streamNodeMaxEntries: declare(
+    'Observation and tuning',
+    integer(0, 1_000_000_000),
+    100,
+    'The same in entries; 0 = no limit.',
+    { live: true, redis: ['stream-node-max-entries'] },
   ),
 };

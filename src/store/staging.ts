@@ -437,9 +437,9 @@ export abstract class Staging extends ItemCursor {
     this.held.defer(page, unit);
   }
 
-  /** Journal and held slots have room for what one step of a collection changes; else what was done so far is settled. */
-  makeChangeRoom(): void {
-    if (this.held.hasRoom(STEP_CHUNKS) && this.journal.hasRoom(STEP_JOURNAL_WORDS)) return;
+  /** Journal and held slots have room for what so many steps of a collection change; else what was done so far is settled. */
+  makeChangeRoom(steps = 1): void {
+    if (this.held.hasRoom(STEP_CHUNKS * steps) && this.journal.hasRoom(STEP_JOURNAL_WORDS * steps)) return;
     this.settle();
     this.freeUnlinked();
   }

@@ -156,10 +156,13 @@ export abstract class CollectionItem extends TreeBuilder {
 
   // ---- changing the item
 
-  /** The item can be changed in place, and has a version that it never had before. False = no memory. */
-  protected beginChange(): boolean {
+  /**
+   * The item can be changed in place, and has a version that it never had before. False = no memory. So many changes can follow before
+   * anything of it is settled for want of room in the journal.
+   */
+  protected beginChange(steps = 1): boolean {
     const { keyspace } = this;
-    keyspace.makeChangeRoom();
+    keyspace.makeChangeRoom(steps);
     if (this.memory.pageKind(this.page) !== PageKind.SLAB) {
       // Only packed ones leave the slabs.
       const { slot } = this;

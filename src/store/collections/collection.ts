@@ -21,11 +21,13 @@ import { Leaf } from '../../layout/node.js';
 import { CollectionItem } from './collection-item.js';
 import type { Bound } from './leaf-reader.js';
 import { Change } from './shapes.js';
-import { writeMember } from './side-tree.js';
+import { type SideElement, writeMember } from './side-tree.js';
 
 /** What a sorted set's side tree is searched by, and its whole keys. */
 const MEMBER_HASH_BYTES = 4;
 const MEMBER_BYTES = 12;
+/** How often room is made for two elements at once. */
+const ROOM_TRIES = 4;
 
 export class Collection extends CollectionItem {
   /** Elements. */
@@ -52,6 +54,21 @@ export class Collection extends CollectionItem {
   /** The key exists. */
   setMeta(index: number, value: number): Change {
     return this.#setRootWord(1 + index, value);
+  }
+
+  /** All of them at once. */
+  setMetas(values: Int32Array): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
+    const { i32 } = this.item;
+    const first = (this.root >>> 2) + 1;
+    this.journal.saveRange(this.page >>> Page.ARENA_SHIFT, i32, first, values.length);
+    for (let i = 0; i < values.length; i++) i32[first + i] = values[i];
+    return Change.DONE;
+  }
+
+  /** So many changes that follow stand or fall together at a death, as far as they find memory without evicting anybody. */
+  beginSteps(steps: number): void {
+    this.keyspace.makeChangeRoom(steps);
   }
 
   #setRootWord(word: number, value: number): Change {
@@ -406,6 +423,23 @@ export class Collection extends CollectionItem {
     if (!this.side.plan(key, offset, length, value, valueOffset, valueLength)) return Change.NO_MEMORY;
     this.side.apply();
     return Change.DONE;
+  }
+
+  /** Adds two elements, whose bytes are none of a collection's: both or none, whenever the process dies. The key exists. */
+  insertSideBoth(bytes: Bytes, one: SideElement, other: SideElement): Change {
+    if (this.isPackedLeaf && this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
+    const { side } = this;
+    for (let i = 0; i < ROOM_TRIES; i++) {
+      if (!this.beginChange(3)) return Change.NO_MEMORY;
+      if (side.insertWithoutRoom(bytes, one)) {
+        if (side.insertWithoutRoom(bytes, other)) return Change.DONE;
+        side.seek(bytes, one.keyOffset, one.keyLength);
+        side.remove();
+      }
+      // Others must go first, which settles what is done so far.
+      if (!side.makeRoomFor(bytes, one) || !side.makeRoomFor(bytes, other)) return Change.NO_MEMORY;
+    }
+    return Change.NO_MEMORY;
   }
 
   /** Gives the side tree's element at its position another value. */

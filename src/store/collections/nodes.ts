@@ -16,6 +16,8 @@ import type { Keyspace } from '../keyspace.js';
 const RESERVED_MAX = 48;
 
 export class Nodes {
+  /** False while nobody may be evicted for a chunk: what the command has changed must not be settled now. */
+  mayMakeRoom = true;
   /** What `take` and `make...` have handed out. */
   page = 0;
   unit = 0;
@@ -36,7 +38,7 @@ export class Nodes {
   reserve(bodyBytes: number, mayMakeRoom: boolean): boolean {
     const keyspace = this.#keyspace;
     if (this.#count === RESERVED_MAX) return false;
-    if (!keyspace.takeChunk(Node.HEADER_BYTES + bodyBytes, mayMakeRoom)) return false;
+    if (!keyspace.takeChunk(Node.HEADER_BYTES + bodyBytes, mayMakeRoom && this.mayMakeRoom)) return false;
     const at = this.#count++;
     this.#pages[at] = keyspace.chunkPage;
     this.#units[at] = keyspace.chunkUnit;

@@ -107,7 +107,7 @@ export function copyCollection(
   to.open(shape, hash, db, key, offset, length);
   // A tree at once, also of what would fit an item.
   to.packedEntriesMax = 0;
-  if (copyElements(from, to) && copyHead(from, to, shape)) {
+  if (shape.type === ItemType.STREAM ? copyStream(from, to) : copyElements(from, to) && copyMarks(from, to)) {
     if (expiryMs !== 0 && keyspace.find(hash, db, key, offset, length)) keyspace.setExpiry(expiryMs);
     return true;
   }
@@ -134,16 +134,22 @@ function copyElements(from: Collection, to: Collection): boolean {
   return true;
 }
 
-/** Meta words, marks and the side tree of a family of its own (streams). */
-function copyHead(from: Collection, to: Collection, shape: Shape): boolean {
-  if (from.marks !== 0 && to.setMarks(from.marks) !== Change.DONE) return false;
-  for (let i = 0; i < shape.metaWords; i++) if (to.setMeta(i, from.meta(i)) !== Change.DONE) return false;
-  if (shape.type !== ItemType.STREAM) return true;
+function copyMarks(from: Collection, to: Collection): boolean {
+  return from.marks === 0 || to.setMarks(from.marks) === Change.DONE;
+}
+
+/** A stream exists without entries, too. Its entries need what stands in the side tree. */
+function copyStream(from: Collection, to: Collection): boolean {
+  if (to.create() !== Change.DONE) return false;
+  for (let i = 0; i < STREAMS.metaWords; i++) if (to.setMeta(i, from.meta(i)) !== Change.DONE) return false;
+  return copySide(from, to) && copyElements(from, to);
+}
+
+function copySide(from: Collection, to: Collection): boolean {
   const { side } = from;
   for (let more = side.first(); more; more = side.next()) {
     side.load();
     const { key, keyOffset, keyLength, value, valueOffset, valueLength } = side;
-    to.side.seek(key, keyOffset, keyLength);
     if (to.insertSide(key, keyOffset, keyLength, value, valueOffset, valueLength) !== Change.DONE) return false;
   }
   return true;

@@ -2,6 +2,7 @@
 import { Order } from '../../layout/collection.js';
 import { ItemType } from '../../layout/item.js';
 import { ElementCode } from '../../layout/node.js';
+import { StreamMeta } from '../../layout/stream.js';
 
 /** What a family's collections look like. */
 export interface Shape {
@@ -46,17 +47,14 @@ export const LISTS: Shape = {
   packedBytesMax: 4096,
 };
 
-/**
- * Elements by 16-byte id, values as the family encodes them. 16 words for what a stream knows of itself (ids, counters); the side tree,
- * which has values, for its groups, their consumers and what is pending.
- */
+/** Elements by id; words for what a stream knows of itself; the side tree, which has values, for its groups (layout/stream). */
 export const STREAMS: Shape = {
   ...COMMON,
   type: ItemType.STREAM,
   order: Order.BYTES,
   valued: true,
   sideValued: true,
-  metaWords: 16,
+  metaWords: StreamMeta.WORDS,
   packedElementMax: ElementCode.INLINE_MAX_BYTES,
   packedBytesMax: 4096,
   keepsEmpty: true,

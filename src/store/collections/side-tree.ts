@@ -13,6 +13,14 @@ import { LEAF_BODY_MAX } from './tree-writer.js';
 /** Hash and score of a member. */
 const MEMBER_BYTES = 12;
 
+/** Where key and value of an element lie. */
+export interface SideElement {
+  keyOffset: number;
+  keyLength: number;
+  valueOffset: number;
+  valueLength: number;
+}
+
 export class SideTree extends TreeBuilder {
   #hashes: Uint32Array = new Uint32Array(0);
   #scores: Float64Array = new Float64Array(0);
@@ -88,6 +96,27 @@ export class SideTree extends TreeBuilder {
 
   apply(): void {
     this.applyInsert();
+  }
+
+  /** Inserts an element if there is memory for it without evicting anybody. */
+  insertWithoutRoom(bytes: Bytes, element: SideElement): boolean {
+    this.nodes.mayMakeRoom = false;
+    const planned = this.#planElement(bytes, element);
+    this.nodes.mayMakeRoom = true;
+    if (planned) this.applyInsert();
+    return planned;
+  }
+
+  /** Makes room for an element; false = there is none. */
+  makeRoomFor(bytes: Bytes, element: SideElement): boolean {
+    const planned = this.#planElement(bytes, element);
+    if (planned) this.dropPlan();
+    return planned;
+  }
+
+  #planElement(bytes: Bytes, element: SideElement): boolean {
+    const { keyOffset, keyLength, valueOffset, valueLength } = element;
+    return this.plan(bytes, keyOffset, keyLength, bytes, valueOffset, valueLength);
   }
 
   drop(): void {

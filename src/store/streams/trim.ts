@@ -1,0 +1,67 @@
+/**
+ * Trimming a stream from its front: to a length or a smallest id, exactly or about.
+ *
+ * About (`~`) means in Redis: whole nodes of its radix tree only, of so many entries and bytes. Here a node is as many entries as would fill
+ * one if all were as long as the first, so that what stays is what Redis would keep of a stream of such entries.
+ */
+import type { Stream } from './stream.js';
+import { StreamId } from './stream-id.js';
+
+export const enum TrimBy {
+  NOTHING = 0,
+  LENGTH = 1,
+  ID = 2,
+}
+
+export class Trim {
+  by: TrimBy = TrimBy.NOTHING;
+  isAbout = false;
+  /** Most entries that may go, 0 = any number; of exact trims always 0. */
+  limit = 0;
+  lengthMax = 0;
+  readonly idMin = new StreamId();
+  /** Redis's stream-node-max-entries and -bytes; 0 = no limit. */
+  nodeEntriesMax = 0;
+  nodeBytesMax = 0;
+
+  /** Returns how many entries have gone. */
+  run(stream: Stream): number {
+    if (this.by === TrimBy.NOTHING) return 0;
+    if (this.isAbout) return this.#removeNodes(stream);
+    if (this.by === TrimBy.LENGTH) return stream.removeFirst(Math.max(0, stream.length - this.lengthMax));
+    return stream.removeFirst(this.#entriesBefore(stream));
+  }
+
+  #entriesBefore(stream: Stream): number {
+    stream.find(this.idMin);
+    return stream.collection.rank;
+  }
+
+  #removeNodes(stream: Stream): number {
+    const excess = this.by === TrimBy.LENGTH ? stream.length - this.lengthMax : this.#entriesBefore(stream);
+    let removed = 0;
+    while (removed < excess) {
+      const entries = Math.min(this.#nodeEntries(stream), stream.length);
+      if (removed + entries > excess || (this.limit > 0 && removed + entries > this.limit)) break;
+      const gone = stream.removeFirst(entries);
+      removed += gone;
+      if (gone < entries) break;
+    }
+    return removed;
+  }
+
+  /** Entries of the node in front. */
+  #nodeEntries(stream: Stream): number {
+    const { collection } = stream;
+    collection.first();
+    collection.load();
+    const most = this.nodeEntriesMax > 0 ? this.nodeEntriesMax : Number.POSITIVE_INFINITY;
+    const bytes = this.nodeBytesMax > 0 ? this.nodeBytesMax : NODE_BYTES_MAX;
+    return Math.max(1, Math.min(most, Math.floor(bytes / (collection.valueLength + ENTRY_BYTES))));
+  }
+}
+
+/** Redis's largest node. */
+const NODE_BYTES_MAX = 2 ** 30;
+/** What an entry takes in Redis's node beside names and values: flags, id, count. */
+const ENTRY_BYTES = 8;
