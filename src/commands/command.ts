@@ -34,6 +34,7 @@ export class Command {
   readonly run: ((context: Context) => void) | null;
   readonly extraLocks: ((context: Context) => void) | null;
   readonly findKeys: CommandSpec['findKeys'] | null;
+  readonly runsAlone: ((context: Context) => boolean) | null;
 
   readonly keyMode: KeyMode;
   readonly firstKey: number;
@@ -62,6 +63,7 @@ export class Command {
     this.run = spec.run ?? null;
     this.extraLocks = spec.extraLocks ?? null;
     this.findKeys = spec.findKeys ?? null;
+    this.runsAlone = spec.runsAlone ?? null;
     this.container = spec.subcommands !== undefined;
 
     let keyMode = KeyMode.NONE;

@@ -303,6 +303,11 @@ export class Context {
     return !this.inTransaction && this.executor.hub.isOf(this.executor);
   }
 
+  /** True when a script has called the command. */
+  get isInScript(): boolean {
+    return !this.executor.hub.isOf(this.executor);
+  }
+
   /** Whether a blocking command may look at key `k` of keyHashes: always, but for a retry that holds one key's lock only. */
   mayUse(k: number): boolean {
     return this.onlyHash === null || this.keyHashes[k] === this.onlyHash;

@@ -153,6 +153,7 @@ export class Executor {
     const exclusive =
       (this.isWriting && this.hub.blocked.hasAlone) ||
       (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
+      transaction.runsAlone ||
       transaction.commands.some((command) => command.exclusive);
     if (exclusive) {
       this.keyspace.closeGate();
@@ -310,6 +311,7 @@ export class Executor {
     }
     if (command.keyMode !== KeyMode.NONE) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+      if (command.runsAlone?.(context)) return this.callAlone(command);
       if (command.stage !== null && !command.stage(context)) return this.count(command, true);
       keyspace.lockSet.clear();
       this.addLocks(command);

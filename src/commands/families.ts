@@ -44,6 +44,7 @@ import { blockingSortedSets } from './sorted-sets/sorted-set-block.js';
 import { sortedSetPops } from './sorted-sets/sorted-set-pop.js';
 import { sortedSetRanges } from './sorted-sets/sorted-set-range.js';
 import { sortedSetScan } from './sorted-sets/sorted-set-scan.js';
+import { sorting } from './sorting/sort.js';
 import type { CommandSpec } from './spec.js';
 import { streams } from './streams/stream.js';
 import { streamReads } from './streams/stream-read.js';
@@ -112,6 +113,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   geoSearches,
   streams,
   streamReads,
+  sorting,
 ];
 
 export function createCommandTable(): CommandTable {

@@ -186,6 +186,8 @@ export interface CommandSpec {
   readonly subcommands?: readonly CommandSpec[];
   /** Runs alone, under the store gate: keys unknown beforehand, or the whole store. */
   readonly exclusive?: true;
+  /** True when this very request must run alone: its further keys follow from what it reads (SORT's BY and GET). */
+  readonly runsAlone?: (context: Context) => boolean;
   /**
    * Argument that may be received straight into a staged item when it is large. Then the driver has staged it for key
    * argument 1 (`stage` is not called, context.largeStaged is true), and `run` must not look at that argument.

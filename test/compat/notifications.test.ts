@@ -244,6 +244,21 @@ describeWithRedis('keyspace events', (peers) => {
       ]),
     ));
 
+  it('of SORT', () =>
+    compareConversations(
+      peers,
+      listening('KEAm', [
+        'RPUSH l 3 1 2',
+        'MSET w_1 3 w_2 1',
+        'SORT l BY w_* GET w_* GET none_*->x',
+        'SORT l STORE d',
+        'SORT l STORE l',
+        'SORT nope STORE d',
+        'SORT nope STORE d',
+        'SORT nope',
+      ]),
+    ));
+
   it('as a setting', () =>
     compareConversations(peers, [
       ...['KEA', 'AKE', '$lshzxetdgKE', 'KEmn', 'Kx', 'K', ''].flatMap((classes): Line[] => [

@@ -156,4 +156,19 @@ describe('on two workers', () => {
     done = true;
     await Promise.all(churn);
   });
+
+  it('SORT sees all keys that its elements name as of one moment', { timeout: 60_000 }, async () => {
+    const names = Array.from({ length: 20 }, (_, i) => `e${i}`);
+    await ask('FLUSHALL');
+    await ask(`RPUSH l ${names.join(' ')}`);
+    const setAll = (value: string) => `MSET ${names.map((name) => `w_${name} ${value}`).join(' ')}`;
+    const replies = await everybody((c, round) =>
+      c % 2 === 0
+        ? repeated(setAll(`${c}.${round}`))
+        : [...repeated('SORT l BY nosort GET w_*'), `SORT l BY w_* GET w_* STORE d${c}`],
+    );
+    const seen = replies.filter((_, c) => c % 2 === 1).flatMap((list) => list.filter((reply) => reply.startsWith('*')));
+    for (const reply of seen)
+      expect(new Set(reply.split('\r\n').filter((line) => /^(\d|\$-)/.test(line))).size).toBe(1);
+  });
 });

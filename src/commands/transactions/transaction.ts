@@ -22,6 +22,8 @@ export class Transaction {
   /** A command was refused while queueing: EXEC aborts. */
   broken = false;
   flags = 0;
+  /** A queued request must run alone (CommandSpec.runsAlone). */
+  runsAlone = false;
   private used = 0;
   private pairs = 0;
 
@@ -45,6 +47,7 @@ export class Transaction {
     this.starts.push(this.pairs * 2);
     this.argcs.push(context.argc);
     this.flags |= command.flagsOf(context);
+    if (command.runsAlone?.(context)) this.runsAlone = true;
     for (let i = 0; i < context.argc; i++) {
       const argLength = context.argLength(i);
       copyBytes(this.bytes, this.used, context.input, context.argOffset(i), argLength);
