@@ -16,13 +16,15 @@ const LINES_MAX = 500;
 /** Folder -> the folders it may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   cli: ['config', 'server', 'embed', 'devices', 'store', 'memory', 'layout', 'native'],
-  server: ['config', 'protocol', 'commands', 'devices', 'store', 'memory', 'layout', 'native'],
+  server: ['config', 'protocol', 'commands', 'rdb', 'devices', 'store', 'memory', 'layout', 'native'],
   keyv: ['embed'],
   testing: ['server', 'config', 'native'],
   embed: ['store', 'memory', 'layout', 'native', 'config'],
   // Handlers write replies through protocol's writers; the protocol knows of commands the declarations only (types).
-  commands: ['config', 'protocol', 'store', 'memory', 'layout', 'native'],
+  commands: ['config', 'protocol', 'rdb', 'store', 'memory', 'layout', 'native'],
   protocol: ['layout', 'native'],
+  // Dumps and files as Redis writes them: values of the store to bytes and back.
+  rdb: ['store', 'memory', 'layout', 'native'],
   store: ['devices', 'memory', 'layout', 'native'],
   // What the machine is; knows nothing of pools.
   devices: ['config', 'native'],

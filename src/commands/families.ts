@@ -24,6 +24,7 @@ import { listSearches } from './lists/list-search.js';
 import { monitorCommands } from './messaging/monitor.js';
 import { pubsub } from './messaging/pubsub.js';
 import { waits } from './messaging/wait.js';
+import { dumps } from './persistence/dump.js';
 import { evals } from './scripting/eval.js';
 import { fcalls } from './scripting/fcall.js';
 import { functionCommands } from './scripting/function-commands.js';
@@ -78,6 +79,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   fcalls,
   functionCommands,
   generics,
+  dumps,
   keyIteration,
   objects,
   expiries,

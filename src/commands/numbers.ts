@@ -7,6 +7,8 @@ const INT64_MAX = 0x7fffffffffffffffn;
 const INT64_MIN = -0x8000000000000000n;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
+/** Some clients write 1e300 with all its digits. */
+const DOUBLE_MAX_BYTES = 5120;
 /** Numbers of up to 15 digits are exact doubles. */
 const EXACT_DIGITS = 15;
 
@@ -45,9 +47,9 @@ export function parseInteger64(bytes: Bytes, offset: number, length: number): bi
   return value > INT64_MAX || value < INT64_MIN ? null : value;
 }
 
-/** A double: decimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either). */
+/** A double: decimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either), or longer than anybody writes one. */
 export function parseDouble(bytes: Bytes, offset: number, length: number): number {
-  if (length < 1 || length > 255) return Number.NaN;
+  if (length < 1 || length > DOUBLE_MAX_BYTES) return Number.NaN;
   const text = byteString(bytes, offset, length);
   if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return Number(text);
   const infinity = /^([+-]?)inf(inity)?$/i.exec(text);

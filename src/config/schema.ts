@@ -21,6 +21,7 @@ import {
 import { type ClientSettings, clientSchema } from './schema-clients.js';
 import { type EncodingSettings, encodingSchema } from './schema-encodings.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
+import { type RdbSettings, rdbSchema } from './schema-rdb.js';
 import { declare, type Setting } from './setting.js';
 
 export type { PubsubDefault } from './schema-clients.js';
@@ -53,7 +54,7 @@ export type MaxmemoryPolicy =
   | 'volatile-ttl';
 
 /** The resolved values. Sizes are bytes. Plain data: it crosses to worker threads by structured clone. */
-export interface Settings extends ClientSettings, EncodingSettings, MemcachedSettings {
+export interface Settings extends ClientSettings, EncodingSettings, RdbSettings, MemcachedSettings {
   bind: readonly string[];
   port: number;
   unix: string;
@@ -253,6 +254,7 @@ export const schema: Schema = {
     { live: true, redis: ['loglevel'] },
   ),
 
+  ...rdbSchema,
   ...memcachedSchema,
 };
 

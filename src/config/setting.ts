@@ -1,7 +1,14 @@
 /** The form of one declared setting; the settings themselves stand in schema.ts and the schema-*.ts beside it. */
 import type { Kind } from './kinds.js';
 
-export type Group = 'Listening' | 'Memory' | 'Clients and limits' | 'Users' | 'Observation and tuning' | 'memcached';
+export type Group =
+  | 'Listening'
+  | 'Memory'
+  | 'RDB files'
+  | 'Clients and limits'
+  | 'Users'
+  | 'Observation and tuning'
+  | 'memcached';
 
 export interface Setting<T> {
   readonly group: Group;

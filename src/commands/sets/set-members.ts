@@ -4,6 +4,7 @@
  * Invariant: a set with the mark INTEGERS is packed, holds integers only, and has them in numerical order, as Redis's intsets do; one
  * without it never gets it again. The limits at which a set changes its form are those of Redis 7.2.
  */
+import type { Settings } from '../../config/index.js';
 import type { Bytes } from '../../layout/bytes.js';
 import { Change, type Collection, SETS } from '../../store/collections/collection.js';
 import { SetMark } from '../../store/collections/forms.js';
@@ -12,6 +13,11 @@ import { parseInteger, parseInteger64 } from '../numbers.js';
 
 /** '-9223372036854775808' */
 const INTEGER_BYTES_MAX = 20;
+
+/** Where the limits stand: a command's context has them, and so has the loading of a file. */
+export interface Limited {
+  readonly environment: { readonly settings: Readonly<Settings> };
+}
 
 /** What `addMember` has come to. */
 export const enum Added {
@@ -37,7 +43,7 @@ export function openSetToRead(context: Context): Collection | null {
   return set;
 }
 
-function setLimits(context: Context, set: Collection): void {
+function setLimits(context: Limited, set: Collection): void {
   const { settings } = context.environment;
   if (isIntegers(set)) {
     set.packedEntriesMax = settings.setMaxIntsetEntries;
@@ -58,12 +64,12 @@ export function findMember(context: Context, set: Collection, i: number): boolea
 }
 
 /** Before `count` members are added: a set that is given more than fit a packed one becomes a tree at once. */
-export function prepareFor(context: Context, set: Collection, count: number): Change {
+export function prepareFor(context: Limited, set: Collection, count: number): Change {
   if (!set.exists || !set.isPacked || count <= set.packedEntriesMax) return Change.DONE;
   return makeTable(context, set);
 }
 
-function makeTable(context: Context, set: Collection): Change {
+function makeTable(context: Limited, set: Collection): Change {
   const change = set.unpack();
   if (change !== Change.DONE || !isIntegers(set)) return change;
   const cleared = set.setMarks(0);
@@ -73,7 +79,7 @@ function makeTable(context: Context, set: Collection): Change {
 
 /** Adds a member, whose bytes are none of a collection's. `hint`: how many the command brings, should the set be new. */
 export function addMember(
-  context: Context,
+  context: Limited,
   set: Collection,
   bytes: Bytes,
   offset: number,
@@ -91,7 +97,7 @@ export function addMember(
 }
 
 function addFirst(
-  context: Context,
+  context: Limited,
   set: Collection,
   bytes: Bytes,
   offset: number,
@@ -115,7 +121,7 @@ function addFirst(
 }
 
 function addInteger(
-  context: Context,
+  context: Limited,
   set: Collection,
   integer: number,
   bytes: Bytes,
@@ -154,7 +160,7 @@ function seekInteger(set: Collection, integer: number, bytes: Bytes, offset: num
 }
 
 /** A set of integers is about to get a member of `length` bytes that is none. */
-function leaveIntegers(context: Context, set: Collection, length: number): Change {
+function leaveIntegers(context: Limited, set: Collection, length: number): Change {
   const { settings } = context.environment;
   if (set.count >= settings.setMaxListpackEntries || length > settings.setMaxListpackValue) {
     return makeTable(context, set);

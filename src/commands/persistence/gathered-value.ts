@@ -1,0 +1,89 @@
+/**
+ * A value that has been read from a DUMP payload, before the store is touched: it may turn out to be damaged at its very end.
+ *
+ * Owns: copies of its strings. Invariant: keys of hashes, members of sets and of sorted sets are there once each.
+ */
+import type { Bytes } from '../../layout/bytes.js';
+import { ItemType } from '../../layout/item.js';
+import { RdbError } from '../../rdb/format.js';
+import type { ValueSink } from '../../rdb/sink.js';
+import type { Keyspace } from '../../store/keyspace.js';
+import { MemberTable } from '../sets/member-table.js';
+
+const KEPT_NUMBERS_MAX = 1 << 17;
+
+export class GatheredValue implements ValueSink {
+  type: ItemType = ItemType.NONE;
+  /** Elements; of a string the whole of it is the one. */
+  readonly keys = new MemberTable();
+  /** Values of a hash. */
+  readonly values = new MemberTable();
+  /** Scores, or expiries of fields. */
+  numbers = new Float64Array(64);
+
+  readonly #keyspace: Keyspace;
+
+  constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace;
+  }
+
+  get count(): number {
+    return this.keys.count;
+  }
+
+  clear(): void {
+    this.keys.clear();
+    this.values.clear();
+    if (this.numbers.length > KEPT_NUMBERS_MAX) this.numbers = new Float64Array(64);
+  }
+
+  begin(type: ItemType): void {
+    this.clear();
+    this.type = type;
+  }
+
+  text(bytes: Bytes, offset: number, length: number): void {
+    this.keys.push(bytes, offset, length);
+  }
+
+  element(bytes: Bytes, offset: number, length: number): void {
+    if (this.type === ItemType.LIST) this.keys.push(bytes, offset, length);
+    else this.#add(bytes, offset, length);
+  }
+
+  scored(score: number, bytes: Bytes, offset: number, length: number): void {
+    this.#add(bytes, offset, length);
+    this.#number(score);
+  }
+
+  pair(
+    bytes: Bytes,
+    offset: number,
+    length: number,
+    value: Bytes,
+    valueOffset: number,
+    valueLength: number,
+    expiryMs: number,
+  ): void {
+    // A field whose time has come is not there.
+    if (expiryMs !== 0 && expiryMs <= this.#keyspace.nowMs) return;
+    this.#add(bytes, offset, length);
+    this.values.push(value, valueOffset, valueLength);
+    this.#number(expiryMs);
+  }
+
+  #add(bytes: Bytes, offset: number, length: number): void {
+    const hash = this.#keyspace.hash(0, bytes, offset, length);
+    if (!this.keys.add(hash, bytes, offset, length)) throw new RdbError('an element comes twice');
+  }
+
+  #number(value: number): void {
+    const at = this.keys.count - 1;
+    if (at >= this.numbers.length) {
+      const larger = new Float64Array(this.numbers.length * 2);
+      larger.set(this.numbers);
+      this.numbers = larger;
+    }
+    this.numbers[at] = value;
+  }
+}
