@@ -17,6 +17,10 @@ const TEST_PROGRAMS = new Map([
   ['redis-benchmark', 'redis-tools'],
   ['memcached', 'memcached'],
   ['memccapable', 'libmemcached-tools'],
+  // For the virtual machine of test/devices, 20 MB together.
+  ...(process.arch === 'x64' ? [['qemu-system-x86_64', 'qemu-system-x86']] : []),
+  ['busybox', 'busybox-static'],
+  ['mkfs.ext4', 'e2fsprogs'],
 ]);
 
 /** Not a program: the addon links it when it is built, so it must be there before. */

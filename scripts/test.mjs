@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { bringGuestKernel } from './guest-kernel.mjs';
 import { ltsNode } from './lts-node.mjs';
 import { build, checkPlatform, installDependencies, PrepareError, ROOT, runStep } from './prepare.mjs';
 import { installTestPrograms } from './system-packages.mjs';
@@ -34,8 +35,14 @@ function step(action) {
   }
 }
 
-/** Long, and about C code, packing, documents or benchmark tooling rather than about the Node.js release: run once. */
-const RUN_ONCE = ['test/native/sanitizer.test.ts', 'test/bench/**', 'test/package/package.test.ts', 'test/docs/**'];
+/** Long, and about C code, devices, packing, documents or benchmark tooling rather than about the Node.js release: run once. */
+const RUN_ONCE = [
+  'test/native/sanitizer.test.ts',
+  'test/bench/**',
+  'test/devices/**',
+  'test/package/package.test.ts',
+  'test/docs/**',
+];
 
 /** One run of vitest under `node`; the tests find that binary first in PATH and as process.execPath. */
 function runTests(node, version, excluded = []) {
@@ -82,6 +89,8 @@ function main() {
   if (missing.length > 0) {
     notes.push(`not installed here, tests that need them are skipped: ${missing.join(', ')}`);
   }
+  const kernelObstacle = bringGuestKernel();
+  if (kernelObstacle !== '') notes.push(`the tests on a DAX file system are skipped: ${kernelObstacle}`);
   const isBuilt = step(build);
   step(() => runStep('Types and style (npm run check)', 'npm', ['run', '--silent', 'check']));
   if (!isBuilt) return;
