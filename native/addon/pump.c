@@ -151,6 +151,7 @@ int32_t pump_turn(pump *p, int32_t send_count, int32_t timeout_ms, const char **
   }
   gather_events(p, timeout_ms);
   conn_rest_slots(p);
+  p->events[(size_t)p->max_events * EVENT_WORDS + GAUGE_HELD_KIB] = (int32_t)((p->held_bytes + 1023) >> 10);
   return (int32_t)p->event_count;
 }
 
@@ -210,7 +211,7 @@ pump *pump_open(instance *owner, uint32_t input_bytes, uint32_t output_bytes, ui
   p->next = owner->pumps;
   owner->pumps = p;
   if (!open_buffer(p, input_bytes, &p->input_arena, error, syscall_name) || !open_buffer(p, output_bytes, &p->output_arena, error, syscall_name) ||
-      !open_buffer(p, (size_t)max_events * EVENT_WORDS * 4, &p->events_arena, error, syscall_name) ||
+      !open_buffer(p, ((size_t)max_events + 1) * EVENT_WORDS * 4, &p->events_arena, error, syscall_name) ||
       !open_buffer(p, (size_t)p->max_sends * SEND_WORDS * 4, &p->sends_arena, error, syscall_name) || !open_watches(p, error, syscall_name)) {
     pump_destroy(p);
     return NULL;

@@ -57,6 +57,8 @@ static inline ssize_t direct_send(int fd, const void *from, size_t bytes) {
 }
 
 enum { EVENT_CONN, EVENT_KIND, EVENT_OFFSET, EVENT_LENGTH, EVENT_CONSUMED, EVENT_AUX, EVENT_ARENA, EVENT_WORDS = 8 };
+/* Behind the last event record is one of gauges, written by each poll: KiB held for connections, rounded up. */
+enum { GAUGE_HELD_KIB };
 enum { SEND_CONN, SEND_ARENA, SEND_OFFSET, SEND_LENGTH, SEND_TOKEN, SEND_WORDS };
 enum { SEND_FROM_OUTPUT = -1, SEND_DATAGRAM = -2 };
 enum event_kind {
@@ -139,6 +141,8 @@ typedef struct pump_conn {
   out_chunk *out_first, *out_last;
   uint64_t out_bytes;    /* queued in all */
   uint64_t copied_bytes; /* of which in our memory; the hard limit counts these */
+  uint64_t chunk_bytes;  /* what that memory is, sent parts of chunks and free room included */
+  uint32_t chunk_count;
   uint64_t soft_bytes, hard_bytes;
 
   uint32_t idle_ms;

@@ -99,6 +99,28 @@ static napi_value method_output_queued(napi_env env, napi_callback_info info) {
   return make_double(env, c == NULL ? 0 : (double)c->out_bytes);
 }
 
+enum { HELD_INPUT_BYTES, HELD_INPUT_CAPACITY, HELD_OUTPUT_CHUNKS, HELD_OUTPUT_CAPACITY, HELD_IN_ALL };
+
+static uint64_t held_part(const pump_conn *c, int32_t part) {
+  const uint64_t input = c->own_arena >= 0 ? arena_table[c->own_arena].bytes : c->stash_capacity;
+  switch (part) {
+    case HELD_INPUT_BYTES: return c->own_arena >= 0 ? c->own_tail - c->own_head : c->stash_bytes;
+    case HELD_INPUT_CAPACITY: return input;
+    case HELD_OUTPUT_CHUNKS: return c->chunk_count;
+    case HELD_OUTPUT_CAPACITY: return c->chunk_bytes;
+    default: return input + c->chunk_bytes;
+  }
+}
+
+static napi_value method_held(napi_env env, napi_callback_info info) {
+  napi_value args[2];
+  int32_t number, part;
+  pump_conn *c;
+  if (enter_conn(env, info, 2, args, &number, &c) == NULL || !read_int32(env, args[1], &part)) return NULL;
+  if (part < 0 || part > HELD_IN_ALL) return throw_range(env, "held: no such part");
+  return make_double(env, c == NULL ? 0 : (double)held_part(c, part));
+}
+
 static napi_value method_fd(napi_env env, napi_callback_info info) {
   napi_value args[1];
   int32_t number;
@@ -155,6 +177,7 @@ bool pump_define_conn_methods(napi_env env, napi_value object, pump *p) {
       {"setLimits", method_set_limits},
       {"close", method_close},
       {"outputQueued", method_output_queued},
+      {"held", method_held},
       {"peerAddress", method_peer_address},
       {"localAddress", method_local_address},
       {"fd", method_fd},

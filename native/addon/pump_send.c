@@ -21,8 +21,11 @@ typedef struct out_run {
 } out_run;
 
 static void chunk_done(pump *p, int32_t number, out_chunk *chunk) {
+  pump_conn *c = conn_at(p, number);
+  c->chunk_count--;
   if (chunk->arena < 0) {
     p->held_bytes -= chunk->capacity;
+    c->chunk_bytes -= chunk->capacity;
   } else if (chunk->token != 0) {
     pump_notify(p, number, KIND_SENT, chunk->token);
   }
@@ -50,6 +53,8 @@ static out_chunk *chunk_append(pump_conn *c, uint32_t capacity) {
     c->out_first = chunk;
   }
   c->out_last = chunk;
+  c->chunk_count++;
+  c->chunk_bytes += capacity;
   return chunk;
 }
 

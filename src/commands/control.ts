@@ -30,6 +30,13 @@ export interface ClientRow {
   readonly watch: number;
   /** Bytes of the request that waits for an answer. */
   readonly queryBytes: number;
+  /** An incomplete request: its bytes, and the memory they lie in. */
+  readonly inputBytes: number;
+  readonly inputMemoryBytes: number;
+  /** A value on its way straight into the store. */
+  readonly parkedBytes: number;
+  /** What MULTI has queued. */
+  readonly transactionBytes: number;
   /** Channels, patterns and shard channels that it subscribes to; absent: none. */
   readonly subscriptions?: number;
   readonly patterns?: number;
@@ -38,6 +45,11 @@ export interface ClientRow {
   readonly redirect?: number;
   readonly respVersion: number;
   readonly outputQueuedBytes: number;
+  /** Pieces of what is queued, and the memory of those that are copies (others are sent out of the store). */
+  readonly outputChunks: number;
+  readonly outputMemoryBytes: number;
+  /** All memory that is the client's. */
+  readonly memoryBytes: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly commands: number;

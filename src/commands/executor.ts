@@ -13,6 +13,7 @@ import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { authorize, refusedInScript, refusedInTransaction } from './acl/authorize.js';
 import type { Users } from './acl/users.js';
+import { charge, endTransaction } from './clients/client-memory.js';
 import { type Command, KeyMode } from './command.js';
 import { CommandTimes } from './command-times.js';
 import { Context } from './context.js';
@@ -143,8 +144,7 @@ export class Executor {
     const transaction = client.transaction as Transaction;
     const watched = client.watched;
     const { input, argPairs, argPairsFrom, argc, command: exec } = context;
-    client.transaction = null;
-    client.watched = null;
+    endTransaction(client, this.counters);
     if (transaction.broken) return this.reply.error(EXEC_ABORTED);
     if ((transaction.flags & Flag.DENYOOM) !== 0 && this.keyspace.isOutOfMemory)
       return this.reply.error(`EXECABORT Transaction discarded because of: ${NO_MEMORY}`);
@@ -246,7 +246,9 @@ export class Executor {
     // What is queued takes memory too, whatever it does.
     if (this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    const before = transaction.memoryBytes;
     if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
+    charge(this.context.client, this.counters, transaction.memoryBytes - before);
     this.reply.queued();
   }
 

@@ -9,9 +9,17 @@ import type { Bytes } from '../layout/bytes.js';
 import { Counter } from '../layout/counters.js';
 import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../protocol/driver.js';
 import { protocolErrorText } from '../protocol/resp/errors.js';
-import { BATCH_REQUESTS, ParseStatus, Request, RequestParser, RequestSource } from '../protocol/resp/parser.js';
+import {
+  BATCH_REQUESTS,
+  ParseStatus,
+  type PartialRequest,
+  Request,
+  RequestParser,
+  RequestSource,
+} from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import { Attention, Client, ReplyMode } from './clients/client.js';
+import { charge, endTransaction } from './clients/client-memory.js';
 import { type Command, KeyMode } from './command.js';
 import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
@@ -104,8 +112,7 @@ export class RespDriver implements Driver<Client> {
   closed(client: Client): void {
     this.executor.hub.closed(client);
     this.large.drop(client);
-    client.transaction = null;
-    client.watched = null;
+    endTransaction(client, this.counters);
     client.partial = null;
   }
 
@@ -130,6 +137,7 @@ export class RespDriver implements Driver<Client> {
       multi: client.transaction === null ? -1 : client.transaction.commands.length,
       watch: client.watched === null ? 0 : client.watched.size,
       queryBytes: client.suspended ? client.queryBytes : 0,
+      transactionBytes: client.transaction?.memoryBytes ?? 0,
       subscriptions: client.subscription?.channels.size ?? 0,
       patterns: client.subscription?.patterns.size ?? 0,
       redirect: client.tracking?.redirect ?? -1,
@@ -184,7 +192,7 @@ export class RespDriver implements Driver<Client> {
       // Limits depend on authentication, which any request may change: until then, one at a time.
       const limit = client.authenticated ? Math.min(budget, BATCH_REQUESTS) : 1;
       const status = parser.parse(input, position, end, limit, client.authenticated, client.partial);
-      client.partial = parser.partial;
+      if (parser.partial !== null || client.partial !== null) this.keepPartial(client, parser.partial);
       const count = parser.count;
       if (count > 0) {
         // A request on its own costs a system call: two looks at the clock do not show beside it.
@@ -193,7 +201,7 @@ export class RespDriver implements Driver<Client> {
         budget -= count;
         if (executed >= 0) {
           // The partial request, if any, is behind requests that will be delivered again.
-          client.partial = null;
+          if (client.partial !== null) this.keepPartial(client, null);
           return executed;
         }
         position = parser.requests[(count - 1) * Request.WORDS + Request.end];
@@ -322,5 +330,12 @@ export class RespDriver implements Driver<Client> {
     this.reply.error(protocolErrorText(this.parser.error, this.parser.errorByte));
     client.closing = Closing.AFTER_REPLY;
     client.partial = null;
+  }
+
+  private keepPartial(client: Client, partial: PartialRequest | null): void {
+    const before = client.partial?.chargedBytes ?? 0;
+    if (partial !== null) partial.chargedBytes = partial.args.byteLength;
+    charge(client, this.counters, (partial?.chargedBytes ?? 0) - before);
+    client.partial = partial;
   }
 }

@@ -30,17 +30,6 @@ const count = (value: number, min = 0, max = INT_MAX): Accepted => ({
 const bytes = (value: number, min = 0): Accepted => ({ kind: size(min, 2 ** 50), default: String(value) });
 const onSignal = { kind: text('default|save|nosave|now|force', 64), default: 'default' };
 
-/** 'N%' of maxmemory, or bytes. */
-const bytesOrPercent: Kind<string> = {
-  ...text('SIZE|N%', 64),
-  parse(value) {
-    const percent = /^(\d+)%$/.exec(value);
-    if (percent === null) return String(size(0, 2 ** 50).parse(value));
-    if (Number(percent[1]) > 100) throw new ValueError('percentage argument must be less or equal to 100');
-    return value;
-  },
-};
-
 const ACCEPTED: Readonly<Record<string, Accepted>> = {
   'active-defrag-cycle-max': count(25, 1, 99),
   'active-defrag-cycle-min': count(1, 1, 99),
@@ -73,7 +62,6 @@ const ACCEPTED: Readonly<Record<string, Accepted>> = {
   logfile: { ...words(), isFixed: true },
   masterauth: words(),
   masteruser: words(),
-  'maxmemory-clients': { kind: bytesOrPercent, default: '0' },
   'maxmemory-eviction-tenacity': count(10, 0, 100),
   'maxmemory-samples': count(5, 1),
   'min-replicas-max-lag': { ...count(10), alias: 'min-slaves-max-lag' },

@@ -126,6 +126,23 @@ export function powerOfTwo(min: number, max: number): Kind<number> {
   };
 }
 
+/** Bytes, or 'N%' of something that the setting names: a percentage is kept as a negative number. */
+export function bytesOrPercent(max: number): Kind<number> {
+  const bytes = size(0, max);
+  return {
+    placeholder: 'SIZE|N%',
+    range: `0 to ${formatSize(max)}, or 0% to 100%`,
+    parse(text) {
+      const percent = /^(\d+)%$/.exec(text);
+      if (percent === null) return bytes.parse(text);
+      if (Number(percent[1]) > 100) throw new ValueError('percentage argument must be less or equal to 100');
+      return percent[1] === '0' ? 0 : -Number(percent[1]);
+    },
+    format: (value) => (value < 0 ? `${-value}%` : String(value)),
+    show: (value) => (value < 0 ? `${-value}%` : bytes.show(value)),
+  };
+}
+
 /** File permissions in octal. */
 export function fileMode(): Kind<number> {
   const format = (mode: number): string => mode.toString(8);

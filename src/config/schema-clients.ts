@@ -1,10 +1,11 @@
 /** The settings of clients: who may connect, what each of them may take, and the users. */
-import { integer, oneOf, secret, size, text, userLines, yesNo } from './kinds.js';
+import { bytesOrPercent, integer, oneOf, secret, size, text, userLines, yesNo } from './kinds.js';
 import { declare, type Setting } from './setting.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
+const TIB = 1024 * GIB;
 
 export type PubsubDefault = 'resetchannels' | 'allchannels';
 
@@ -19,6 +20,7 @@ export interface ClientSettings {
   pubsubOutputBufferHard: number;
   pubsubOutputBufferSeconds: number;
   clientQueryBufferLimit: number;
+  maxmemoryClients: number;
   protoMaxBulkLen: number;
   busyReplyThreshold: number;
 
@@ -94,6 +96,13 @@ export const clientSchema: { readonly [K in keyof ClientSettings]: Setting<Clien
     GIB,
     'Most bytes of one unfinished command.',
     { live: true, redis: ['client-query-buffer-limit'] },
+  ),
+  maxmemoryClients: declare(
+    'Clients and limits',
+    bytesOrPercent(16 * TIB),
+    0,
+    'Most memory of all clients together, in bytes or in % of maxmemory: above it, those that hold most are closed; 0 = no limit.',
+    { live: true, redis: ['maxmemory-clients'] },
   ),
   protoMaxBulkLen: declare(
     'Clients and limits',

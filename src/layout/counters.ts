@@ -30,7 +30,7 @@ export const enum Counter {
   errorReplies = 11,
   protocolErrors = 12,
   authFailures = 13,
-  /** Bytes of stashed input and queued output in the pump (gauge). */
+  /** What the clients hold outside the store: see server/client-memory (gauge). */
   heldBytes = 14,
   turns = 15,
   /** Turns that handled no event. */
@@ -92,6 +92,14 @@ export const enum Counter {
   pausedClients = 84,
   /** Clients that wait in a blocking command (gauge). */
   blockedClients = 85,
+  /** Of heldBytes what commands keep for their clients, as they count it; values on their way in that lie in the store (gauges). */
+  clientHeapBytes = 86,
+  clientParkedBytes = 87,
+  /** What messages, tracking and waits take of the worker's heap, for whichever clients (gauge). */
+  messageBytes = 88,
+  /** While clients hold more than maxmemory-clients: what the one holds that is next to go (gauge). */
+  largestClientBytes = 89,
+  evictedClients = 90,
   COUNT = 96,
 }
 
@@ -257,6 +265,10 @@ export const GAUGES: readonly Counter[] = [
   Counter.trackingClients,
   Counter.trackedKeys,
   Counter.trackedPrefixes,
+  Counter.clientHeapBytes,
+  Counter.clientParkedBytes,
+  Counter.messageBytes,
+  Counter.largestClientBytes,
 ];
 
 function isGauge(counter: Counter): boolean {

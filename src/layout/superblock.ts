@@ -126,6 +126,9 @@ export const enum Super {
   BROADCAST_WORD = 219,
   /** Waiters that only a participant alone may serve: a count that is never too low. */
   ALONE_WAITERS_WORD = 220,
+  /** KiB that clients of all participants hold outside the pool; DRAM pages that have been given back to the system for them. */
+  CLIENT_KIB_WORD = 221,
+  LENT_PAGES_WORD = 222,
 
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,
@@ -202,6 +205,8 @@ export const enum Participant {
   WAKE_FD_WORD = 8,
   /** ParticipantRole bits. */
   ROLES_WORD = 9,
+  /** KiB that its clients hold outside the pool: replies, requests on their way, what they wait for. */
+  CLIENT_KIB_WORD = 10,
   WORDS = 16,
 }
 
@@ -280,6 +285,10 @@ export const enum PageKind {
   WAITS = 11,
   /** Bucket heads, nodes or patterns of the interest table. */
   INTEREST = 12,
+  /** Its memory has been given back to the system, which clients' memory has been taken from: see store/lending. */
+  LENT = 13,
+  /** Being reserved again by its owner. */
+  RETURNING = 14,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

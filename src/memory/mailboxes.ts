@@ -67,6 +67,14 @@ export class Mailboxes {
     return true;
   }
 
+  /** What waits in ordinary memory: for oneself, for full rings, pieces of long messages. */
+  get heapBytes(): number {
+    let bytes = this.#local.length;
+    for (const backlog of this.#backlogs.values()) bytes += backlog.bytes;
+    for (const parts of this.#parts.values()) bytes += parts.length * PART_BYTES;
+    return bytes;
+  }
+
   // ---- sending
 
   /**

@@ -16,6 +16,8 @@ const RESERVE_PAGES_MIN = 2;
 const RESERVE_PAGES_MAX = 16;
 /** Pages kept back from data for the index, beyond that. */
 const INDEX_PAGES = 2;
+/** A page is 1024 KiB. */
+const KIB_OF_PAGE_SHIFT = 10;
 /** No page. */
 export const NO_PAGE = 0;
 
@@ -42,12 +44,23 @@ export class PagePool {
     return this.#memory.ctl[Super.CAPACITY_FREE_WORD];
   }
 
-  /** Takes a DRAM page as `kind`; NO_PAGE when no more than `reservePages` are free. For data (dataReserve), maxmemory is the other limit. */
+  /** DRAM pages that clients' memory is still to be taken from: whole ones, beyond those that are lent. */
+  get owedPages(): number {
+    const { ctl } = this.#memory;
+    return Math.max(0, (ctl[Super.CLIENT_KIB_WORD] >>> KIB_OF_PAGE_SHIFT) - ctl[Super.LENT_PAGES_WORD]);
+  }
+
+  /**
+   * Takes a DRAM page as `kind`; NO_PAGE when no more than `reservePages` are free. For data (dataReserve), maxmemory and what clients
+   * hold are limits too.
+   */
   takeDram(kind: number, slabClass: number, reservePages: number): number {
     const { ctl, dramPages } = this.#memory;
+    const isForData = reservePages >= this.dataReserve;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
-    if (ctl[Super.DRAM_FREE_WORD] > reservePages && (reservePages < this.dataReserve || this.#underLimit(1))) {
+    const kept = isForData ? reservePages + this.owedPages : reservePages;
+    if (ctl[Super.DRAM_FREE_WORD] > kept && (!isForData || this.#underLimit(1))) {
       page = this.#findFree(1, dramPages, ctl[Super.DRAM_HINT_WORD]);
       if (page !== NO_PAGE) {
         this.#mark(page, kind, slabClass);
@@ -89,7 +102,8 @@ export class PagePool {
     if (fromCapacity && memory.capacityPages === 0) return NO_PAGE;
     memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
-    if (ctl[freeWord] - reservePages >= pageCount && this.#underLimit(pageCount)) {
+    const kept = fromCapacity ? reservePages : reservePages + this.owedPages;
+    if (ctl[freeWord] - kept >= pageCount && this.#underLimit(pageCount)) {
       page = this.#findRun(first, end, pageCount);
       if (page !== NO_PAGE) {
         for (let i = 0; i < pageCount; i++) this.#mark(page + i, i === 0 ? PageKind.LARGE : PageKind.LARGE_REST, 0);
@@ -212,21 +226,69 @@ export class PagePool {
 
   /** True while slab classes may take so many DRAM pages. */
   hasRoomFor(pageCount: number): boolean {
-    return this.dramFree >= this.dataReserve + pageCount && this.#underLimit(pageCount);
+    return this.dramFree >= this.dataReserve + this.owedPages + pageCount && this.#underLimit(pageCount);
   }
 
-  /** True when maxmemory has been lowered below what is in use. */
+  /** True when pages of data must go: for the reserve, which the index may have taken of, for clients, or for a lower maxmemory. */
+  get mustShrink(): boolean {
+    return this.dramFree < this.dataReserve + this.owedPages || this.isOverLimit;
+  }
+
+  /** True when more is in use than may be: clients hold more than before, or maxmemory has been lowered. */
   get isOverLimit(): boolean {
     return !this.#underLimit(0);
   }
 
-  /** maxmemory: pages that may be in use at once, of both tiers. */
+  /** maxmemory, or all there is: pages that may be in use at once, of both tiers and by clients. */
   #underLimit(pageCount: number): boolean {
     const { ctl, dramPages, capacityPages } = this.#memory;
+    const all = dramPages + capacityPages;
     const limit = ctl[Super.MAX_DATA_PAGES_WORD];
-    if (limit === 0) return true;
-    const used = dramPages + capacityPages - ctl[Super.DRAM_FREE_WORD] - ctl[Super.CAPACITY_FREE_WORD];
-    return used + pageCount <= limit;
+    const used = all - ctl[Super.DRAM_FREE_WORD] - ctl[Super.CAPACITY_FREE_WORD] + this.owedPages;
+    return used + pageCount <= (limit === 0 ? all : limit);
+  }
+
+  // ---- pages lent for clients' memory
+
+  /** Takes a free DRAM page for clients; NO_PAGE when only the reserve is left. */
+  takeLent(): number {
+    const { ctl, dramPages } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    let page = NO_PAGE;
+    if (ctl[Super.DRAM_FREE_WORD] > this.dataReserve && this.owedPages > 0) {
+      page = this.#findFree(1, dramPages, ctl[Super.DRAM_HINT_WORD]);
+      if (page !== NO_PAGE) {
+        this.#mark(page, PageKind.LENT, 0);
+        this.#journal.setControl(Super.DRAM_FREE_WORD, ctl[Super.DRAM_FREE_WORD] - 1);
+        this.#journal.setControl(Super.LENT_PAGES_WORD, ctl[Super.LENT_PAGES_WORD] + 1);
+      }
+    }
+    this.#finish();
+    return page;
+  }
+
+  /** Chooses a lent page that this participant shall reserve again; NO_PAGE when there is none. */
+  beginReturn(): number {
+    const memory = this.#memory;
+    memory.lock(Super.PAGE_LOCK_WORD);
+    let page = NO_PAGE;
+    for (let i = 1; i < memory.dramPages && page === NO_PAGE; i++) if (memory.pageKind(i) === PageKind.LENT) page = i;
+    if (page !== NO_PAGE) this.#mark(page, PageKind.RETURNING, 0);
+    this.#finish();
+    return page;
+  }
+
+  /** Frees the page, or lends it again when there was no memory for it. */
+  endReturn(page: number, isReserved: boolean): void {
+    const { ctl } = this.#memory;
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    if (isReserved) {
+      this.#release(page);
+      this.#journal.setControl(Super.LENT_PAGES_WORD, ctl[Super.LENT_PAGES_WORD] - 1);
+    } else {
+      this.#mark(page, PageKind.LENT, 0);
+    }
+    this.#finish();
   }
 
   #findFree(first: number, end: number, hint: number): number {

@@ -29,7 +29,7 @@ export interface Pump {
   /** Arena numbers of input and output, for `copy`. */
   readonly inputArena: number;
   readonly outputArena: number;
-  /** Int32 records of EVENT_WORDS words filled by poll; JavaScript writes `consumed` back into them. */
+  /** Int32 records of EVENT_WORDS words filled by poll; JavaScript writes `consumed` back into them. The last record is one of gauges: see Gauge. */
   readonly events: ArrayBuffer;
   /** Int32 records of SEND_WORDS words filled by JavaScript: what to send. */
   readonly sends: ArrayBuffer;
@@ -81,6 +81,8 @@ export interface Pump {
   close(conn: number, abort: boolean): void;
   /** Bytes queued for sending, region sends included. A number that has gone gives 0 here, '' and -1 below; calls about it do nothing. */
   outputQueued(conn: number): number;
+  /** What of the pump's memory is one connection's: see HeldPart. */
+  held(conn: number, part: HeldPart): number;
   /** 'ip:port' or unix path; peer of a connection and local address. */
   peerAddress(conn: number): string;
   localAddress(conn: number): string;
@@ -212,6 +214,23 @@ export const enum Event {
   aux = 5,
   arena = 6,
   WORDS = 8,
+}
+
+/** Words of the record behind the last event, which each poll writes. */
+export const enum Gauge {
+  /** What heldBytes() gives, in KiB, rounded up. */
+  heldKib = 0,
+}
+
+export const enum HeldPart {
+  /** Bytes of an incomplete request, and the memory they lie in. */
+  INPUT_BYTES = 0,
+  INPUT_CAPACITY = 1,
+  /** Pieces of output that the socket has not taken, and the memory of those that were copied. */
+  OUTPUT_CHUNKS = 2,
+  OUTPUT_CAPACITY = 3,
+  /** All memory: both capacities. */
+  ALL = 4,
 }
 
 export const enum EventKind {

@@ -36,6 +36,12 @@ export interface DriverClient {
   intoArena: number;
   intoOffset: number;
   intoLength: number;
+  /** Bytes of the worker's heap that the client's state takes beyond an ordinary client's, as the driver counts them. */
+  heapBytes: number;
+  /** Bytes of the store that a value on its way in takes. */
+  parkedBytes: number;
+  /** CLIENT NO-EVICT. */
+  noEvict: boolean;
 }
 
 /** The pump's input: the same object for the small-request buffer, another for a large request's arena. */
@@ -70,6 +76,7 @@ export interface Driver<C extends DriverClient = DriverClient> {
     | 'multi'
     | 'watch'
     | 'queryBytes'
+    | 'transactionBytes'
     | 'subscriptions'
     | 'patterns'
     | 'shardSubscriptions'

@@ -13,6 +13,9 @@ function clientWith(id: number, conn: number): DriverClient {
     intoArena: 0,
     intoOffset: 0,
     intoLength: 0,
+    heapBytes: 0,
+    parkedBytes: 0,
+    noEvict: false,
   };
 }
 

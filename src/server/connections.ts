@@ -67,6 +67,8 @@ export class Connections {
     this.#counters.values[Counter.connections] = this.count;
     Atomics.sub(this.#counters.shared, SharedWord.connections, 1);
     driver.closed(client);
+    this.#counters.values[Counter.clientHeapBytes] -= client.heapBytes;
+    client.heapBytes = 0;
   }
 
   at(conn: number): DriverClient | null {

@@ -9,16 +9,18 @@
 import type { Hub } from '../commands/messaging/hub.js';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
-import { Counter, type CounterRow } from '../layout/counters.js';
-import { addon, Event, EventKind, type Pump } from '../native/addon.js';
+import { Counter, type CounterRow, type CounterTotals } from '../layout/counters.js';
+import { addon, Event, EventKind, Gauge, type Pump } from '../native/addon.js';
 import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
 import { LoopClients } from './client-host.js';
+import { ClientMemory } from './client-memory.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
 import { Limits } from './limits.js';
 import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
+import { Slices } from './slices.js';
 import { answerTopic } from './topics.js';
 import type { ControlHost, WorkerControl } from './worker-control.js';
 
@@ -36,6 +38,8 @@ export interface LoopStore {
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
   setLfu(logFactor: number, decayMinutes: number): void;
   setMaxMemory(bytes: number): void;
+  /** Memory outside the store that counts as used. */
+  chargeClients(bytes: number): void;
 }
 
 export interface LoopParts {
@@ -44,6 +48,7 @@ export interface LoopParts {
   readonly store: LoopStore;
   readonly clock: Clock;
   readonly counters: CounterRow;
+  readonly totals: CounterTotals;
   readonly control: WorkerControl;
   /** By ListenerKind. */
   readonly drivers: readonly Driver[];
@@ -53,11 +58,6 @@ export interface LoopParts {
   readonly makeScriptDriver: () => Driver;
 }
 
-/** Background slices: while clients wait, and when nobody does. A slice per turn leaves requests three quarters of the time. */
-const BUSY_SLICE_MICROSECONDS = 250;
-const IDLE_SLICE_MICROSECONDS = 1000;
-/** How often the gauges of the pump are published and long turns are looked for. */
-const GAUGE_PERIOD_MS = 100;
 /** How often a worker that a script shuts out of the store looks whether it has ended. */
 const SHUT_OUT_MS = 10;
 /** Most milliseconds one poll waits. */
@@ -86,15 +86,13 @@ export class Loop implements ControlHost {
   #isShutOut = false;
   readonly #shutOut: ShutOut;
   readonly #scriptTurns: ScriptTurns;
+  readonly #clientMemory: ClientMemory;
+  readonly #slices: Slices;
   /** Events of the turn, and the next one to handle: a script's turns within the turn go on from there. */
   #eventCount = 0;
   #nextEvent = 0;
   /** The record of the connection that is being fed. */
   #fedEvent = 0;
-  #hasMore = false;
-  #nextSliceAtMs = 0;
-  #nextGaugesAtMs = 0;
-  #clockSteps = 0;
   #bytesOutSeen = 0;
   #stopDeadlineMs = 0;
 
@@ -118,9 +116,16 @@ export class Loop implements ControlHost {
       this.#events,
       parts.makeScriptDriver,
     );
+    this.#slices = new Slices((budget) => parts.store.background(budget), parts.clock, parts.control, this.#values);
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
     this.#limits = new Limits(parts.pump, parts.store, parts.control, this.connections, this.hub);
+    const { pump, control, counters, totals, store } = parts;
+    this.#clientMemory = new ClientMemory({
+      ...{ pump, control, counters, totals, connections: this.connections, hub: this.hub },
+      charge: (bytes) => store.chargeClients(bytes),
+      close: (conn) => this.closeClient(conn, false),
+    });
     parts.hub?.attach(new LoopClients(this, parts.clock, this.#limits));
   }
 
@@ -142,21 +147,23 @@ export class Loop implements ControlHost {
     values[Counter.turns]++;
 
     const monotonicMs = this.#clock.monotonicMs;
-    const isSliceDue = this.#hasMore || monotonicMs >= this.#nextSliceAtMs;
+    const isSliceDue = this.#slices.isDue(monotonicMs);
     const isMailDue = hub?.isDue(monotonicMs) === true;
-    if (count > 0 || isSliceDue || isMailDue) {
+    const heldKib = this.#events[this.#events.length - Event.WORDS + Gauge.heldKib];
+    const isReportDue = this.#clientMemory.isDue(heldKib, monotonicMs);
+    if (count > 0 || isSliceDue || isMailDue || isReportDue) {
       if (this.#store.tryEnterBatch()) {
         if (this.#isShutOut) this.#endShutOut();
         if (isMailDue) hub?.turn(monotonicMs);
         this.#handleAll(count);
-        if (isSliceDue) this.#background(count > 0);
+        if (isSliceDue) this.#slices.run(count > 0);
         // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
         hub?.endTurn();
+        if (isReportDue) this.#clientMemory.report(monotonicMs);
         this.#store.leaveBatch();
       } else {
         this.#isShutOut = true;
-        this.#hasMore = false;
-        this.#nextSliceAtMs = monotonicMs + SHUT_OUT_MS;
+        this.#slices.postpone(monotonicMs + SHUT_OUT_MS);
         this.#handleAll(count);
       }
     }
@@ -166,13 +173,13 @@ export class Loop implements ControlHost {
 
     this.control.flushLines();
     if (this.control.isPaused) this.control.checkPause(this.nowMs);
-    if (monotonicMs >= this.#nextGaugesAtMs) this.#gauges(monotonicMs);
+    this.#slices.watchClock(monotonicMs);
     if (this.#closing.length > 0) this.#closeAfterReplies();
   }
 
   #timeoutMs(): number {
-    if (this.#hasMore) return 0;
-    let waitMs = Math.min(this.#nextSliceAtMs - addon.monotonicMs(), POLL_MAX_MS);
+    if (this.#slices.hasMore) return 0;
+    let waitMs = Math.min(this.#slices.nextAtMs - addon.monotonicMs(), POLL_MAX_MS);
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
     if (this.hub !== null) waitMs = Math.min(waitMs, this.hub.sleep(this.#clock.monotonicMs));
     // Rounded up: waking a fraction of a millisecond early would spin.
@@ -381,25 +388,6 @@ export class Loop implements ControlHost {
       this.#inputs.set(arena, input);
     }
     return input;
-  }
-
-  #background(isBusy: boolean): void {
-    const startedMs = addon.monotonicMs();
-    this.#hasMore = this.#store.background(isBusy ? BUSY_SLICE_MICROSECONDS : IDLE_SLICE_MICROSECONDS);
-    const tookMs = addon.monotonicMs() - startedMs;
-    this.#values[Counter.backgroundMicroseconds] += tookMs * 1000;
-    this.control.recordLatency('expire-cycle', tookMs);
-    this.#nextSliceAtMs = this.#clock.monotonicMs + 1000 / this.control.settings.hz;
-  }
-
-  #gauges(monotonicMs: number): void {
-    this.#nextGaugesAtMs = monotonicMs + GAUGE_PERIOD_MS;
-    this.#values[Counter.heldBytes] = this.pump.heldBytes();
-    if (this.#clock.bigSteps !== this.#clockSteps) {
-      this.#clockSteps = this.#clock.bigSteps;
-      const seconds = (this.#clock.lastBigStepMs / 1000).toFixed(3);
-      this.control.log('warning', `the wall clock was set by ${seconds} s: keys expire by the new time`);
-    }
   }
 
   settingsChanged(): void {

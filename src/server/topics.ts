@@ -7,8 +7,9 @@
 import type { ClientFilter, ClientRow, WorkerTopics } from '../commands/control.js';
 import type { Hub } from '../commands/messaging/hub.js';
 import { matchingNames } from '../commands/messaging/pubsub.js';
-import type { Pump } from '../native/addon.js';
+import { HeldPart, type Pump } from '../native/addon.js';
 import { Closing } from '../protocol/driver.js';
+import { memoryOf } from './client-memory.js';
 import type { Connections } from './connections.js';
 import { ListenerKind } from './messages.js';
 import type { WorkerControl } from './worker-control.js';
@@ -136,7 +137,13 @@ function rowOf(context: TopicContext, conn: number): ClientRow {
     kind: kind === ListenerKind.MEMCACHED || kind === ListenerKind.MEMCACHED_UNIX ? 'memcached' : 'redis',
     ageSeconds: ageSeconds(context, conn),
     idleSeconds: Math.max(0, Math.floor((nowMs - connections.activeAtMs[conn]) / 1000)),
+    inputBytes: pump.held(conn, HeldPart.INPUT_BYTES),
+    inputMemoryBytes: pump.held(conn, HeldPart.INPUT_CAPACITY),
+    parkedBytes: client.parkedBytes,
     outputQueuedBytes: pump.outputQueued(conn),
+    outputChunks: pump.held(conn, HeldPart.OUTPUT_CHUNKS),
+    outputMemoryBytes: pump.held(conn, HeldPart.OUTPUT_CAPACITY),
+    memoryBytes: memoryOf(context, conn),
     bytesIn: connections.bytesIn[conn],
     bytesOut: connections.bytesOut[conn],
   };

@@ -61,7 +61,7 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     sharedScripts: start.sharedScripts,
   });
   const clock = new Clock(addon);
-  const loop = new Loop({ pump, output, store, clock, counters, control, drivers, hub, makeScriptDriver });
+  const loop = new Loop({ pump, output, store, clock, counters, totals, control, drivers, hub, makeScriptDriver });
   listen(pump, start.settings);
   return loop;
 }

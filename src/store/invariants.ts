@@ -232,6 +232,7 @@ function checkPages(memory: Memory, places: Map<number, Place>, repairs: number)
   const slack = repairs * 2 * CLASS_UNITS[CLASS_COUNT - 1];
   let dramFree = 0;
   let capacityFree = 0;
+  let lent = 0;
   const visit = (page: number): void => {
     const info = memory.pageInfo(page);
     const kind = ctl[info] & 0xff;
@@ -239,6 +240,8 @@ function checkPages(memory: Memory, places: Map<number, Place>, repairs: number)
     if (kind === PageKind.FREE) {
       if (memory.isCapacity(page)) capacityFree++;
       else dramFree++;
+    } else if (kind === PageKind.LENT || kind === PageKind.RETURNING) {
+      lent++;
     } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
       let live = 0;
       forEachLogItem(memory, page, (unit, units) => {
@@ -269,6 +272,7 @@ function checkPages(memory: Memory, places: Map<number, Place>, repairs: number)
     dramFree === ctl[Super.DRAM_FREE_WORD],
     () => `${dramFree} DRAM pages free, counted ${ctl[Super.DRAM_FREE_WORD]}`,
   );
+  check(lent === ctl[Super.LENT_PAGES_WORD], () => `${lent} pages lent, counted ${ctl[Super.LENT_PAGES_WORD]}`);
   check(
     capacityFree === ctl[Super.CAPACITY_FREE_WORD],
     () => `${capacityFree} capacity pages free, counted ${ctl[Super.CAPACITY_FREE_WORD]}`,

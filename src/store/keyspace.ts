@@ -15,9 +15,10 @@ import { Page, unitsOf } from '../layout/location.js';
 import { PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
-import { addon } from '../native/addon.js';
 import { copyBytes } from '../native/copy.js';
+import { Background } from './background.js';
 import { Notify } from './change-feed.js';
+import { chargeClients } from './client-memory.js';
 import { Collection } from './collections/collection.js';
 import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
@@ -28,7 +29,7 @@ import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
 import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
-import { collectDead, restoreParticipant } from './repair.js';
+import { restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { Staging } from './staging.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
@@ -50,7 +51,7 @@ export class Keyspace extends Staging {
   openCollections = 0;
 
   readonly #lookAhead: LookAhead;
-  #lastLookForDeadMs = 0;
+  readonly #background: Background;
 
   constructor(parts: KeyspaceParts) {
     super(parts);
@@ -61,6 +62,7 @@ export class Keyspace extends Staging {
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
+    this.#background = new Background(this);
     this.collections = Array.from({ length: OPEN_COLLECTIONS }, () => new Collection(this));
   }
 
@@ -384,37 +386,14 @@ export class Keyspace extends Staging {
     return randomKey(this, db, this.databases.size(db));
   }
 
-  /**
-   * Background work for about `budgetUs` microseconds: expiry, purge of flushed databases, log reclaim, scheduled flush. Called inside a
-   * batch, without locks. True when there is more to do soon.
-   */
+  /** See Background. */
   background(budgetUs: number): boolean {
-    const end = addon.monotonicMs() + budgetUs / 1000;
-    this.slabs.drainIfAsked();
-    if (this.databases.flushAtMs !== 0 && this.databases.flushAtMs <= this.nowMs) {
-      this.closeGate();
-      this.databases.runScheduled(this.nowMs);
-      this.openGate();
-    }
-    // By the monotonic clock: the wall clock may be set back.
-    if (end - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {
-      this.#lastLookForDeadMs = end;
-      collectDead(this);
-      this.gate.lone.become();
-    }
-    // The index may have taken of the reserve, and maxmemory may have been lowered.
-    if (this.pool.dramFree < this.pool.dataReserve || this.pool.isOverLimit) this.eviction.moves.freeOne(-1, true);
-    let removed = 0;
-    let steps = 0;
-    do {
-      removed += this.graveyard.step(GRAVES_A_STEP);
-      const reclaiming = this.eviction.reclaim.keepUp();
-      removed += this.sweep.step();
-      steps++;
-      if (!reclaiming && steps >= BACKGROUND_STEPS && removed === 0) break;
-    } while (addon.monotonicMs() < end);
-    if (removed === 0) this.sweep.freeDatabases();
-    return removed > 0;
+    return this.#background.run(budgetUs);
+  }
+
+  /** What this participant's clients hold outside the pool, which counts as used. */
+  chargeClients(bytes: number): void {
+    chargeClients(this.memory, this.memory.self, bytes);
   }
 
   /** maxmemory-policy, for all participants at once. */
@@ -436,7 +415,7 @@ export class Keyspace extends Staging {
 
   /** More pages are in use than maxmemory allows, and no item may be evicted for it. */
   get isOutOfMemory(): boolean {
-    return this.pool.isOverLimit && this.eviction.policy === Policy.NO_EVICTION;
+    return this.eviction.policy === Policy.NO_EVICTION && this.pool.isOverLimit;
   }
 
   /** Rolls a dead participant's changes back and releases its locks (see repair). */
@@ -475,11 +454,5 @@ const OVERWRITE_MAX_BYTES = 1024;
 const OPEN_COLLECTIONS = 4;
 /** Splits that one command pays for in one shard: several keys may have gone into it. */
 const SPLITS_AT_ONCE = 4;
-/** How often the background looks for participants that died without holding anything anybody waits for. */
-const LOOK_FOR_DEAD_MS = 1000;
-/** Sweep steps of a turn in which nothing was found: 64 buckets each. */
-const BACKGROUND_STEPS = 16;
-/** Nodes of deleted trees that a step of the background gives back. */
-const GRAVES_A_STEP = 64;
 /** Below this many buckets the index sits in the CPU's caches. */
 const PREFETCH_MIN_BUCKETS = 16384;

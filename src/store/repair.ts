@@ -27,6 +27,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
+import { forgetClients } from './client-memory.js';
 import { Graveyard } from './collections/graveyard.js';
 import { localBucket } from './index-cursor.js';
 import { LINKED } from './item-cursor.js';
@@ -104,6 +105,7 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
   const { ctl } = memory;
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
+  forgetClients(memory, dead);
   // Nobody sends to it or serves its clients any more before its pages go.
   keyspace.interests.forget(dead);
   keyspace.patterns.forget(dead);
@@ -152,12 +154,18 @@ function releaseAllocatorLocks(memory: Memory, dead: number): void {
 function recountFreePages(memory: Memory): void {
   const { ctl } = memory;
   let dram = 0;
-  for (let page = 1; page < memory.dramPages; page++) if (memory.pageKind(page) === PageKind.FREE) dram++;
+  let lent = 0;
+  for (let page = 1; page < memory.dramPages; page++) {
+    const kind = memory.pageKind(page);
+    if (kind === PageKind.FREE) dram++;
+    else if (kind === PageKind.LENT || kind === PageKind.RETURNING) lent++;
+  }
   let capacity = 0;
   for (let i = 0; i < memory.capacityPages; i++) {
     if (memory.pageKind(memory.capacityBase + i) === PageKind.FREE) capacity++;
   }
   ctl[Super.DRAM_FREE_WORD] = dram;
+  ctl[Super.LENT_PAGES_WORD] = lent;
   ctl[Super.CAPACITY_FREE_WORD] = capacity;
 }
 
@@ -424,6 +432,7 @@ function freeTakenPages(keyspace: Keyspace, dead: number, ownPage: number): void
     const kind = memory.ctl[memory.pageInfo(page)];
     if (((kind >>> 16) & 0xff) !== dead + 1 || page === ownPage) return;
     if (FREED_WITH_OWNER.has(kind & 0xff)) keyspace.pool.free(page);
+    else if ((kind & 0xff) === PageKind.RETURNING) keyspace.pool.endReturn(page, false);
     else if ((kind & 0xff) === PageKind.SLAB) keyspace.slabs.reopenPage(page);
     else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
     else if (

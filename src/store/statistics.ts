@@ -66,7 +66,7 @@ export interface StoreStats {
   readonly capacityBytes: number;
   readonly dramFreeBytes: number;
   readonly capacityFreeBytes: number;
-  /** Cache Meta and index pages and participants' pages. */
+  /** Cache Meta, index pages, participants' pages, and those of messages and waits. */
   readonly metadataBytes: number;
   /** Whole slab pages; chunks of them in use. */
   readonly slabBytes: number;
@@ -75,6 +75,9 @@ export interface StoreStats {
   /** Whole log pages; live bytes of them. */
   readonly logBytes: number;
   readonly logLiveBytes: number;
+  /** What clients hold outside the pool, and the DRAM pages given back to the system for it. */
+  readonly clientBytes: number;
+  readonly lentBytes: number;
   /** What data and metadata take: used_memory. */
   readonly usedBytes: number;
   readonly classes: readonly SlabClassStats[];
@@ -129,7 +132,14 @@ export function collectStats(keyspace: Keyspace): StoreStats {
       evictions: ctl[word + SlabClass.EVICTIONS_WORD],
     });
   }
-  const metadataBytes = (kinds[PageKind.META] + kinds[PageKind.INDEX] + kinds[PageKind.PARTICIPANT]) * Page.BYTES;
+  const metadataPages =
+    kinds[PageKind.META] +
+    kinds[PageKind.INDEX] +
+    kinds[PageKind.PARTICIPANT] +
+    kinds[PageKind.MAILBOX] +
+    kinds[PageKind.WAITS] +
+    kinds[PageKind.INTEREST];
+  const metadataBytes = metadataPages * Page.BYTES;
   const largeBytes = (kinds[PageKind.LARGE] + kinds[PageKind.LARGE_REST]) * Page.BYTES;
   return {
     hits: counters[Stat.HITS],
@@ -157,6 +167,8 @@ export function collectStats(keyspace: Keyspace): StoreStats {
     largeBytes,
     logBytes: (kinds[PageKind.LOG_OPEN] + kinds[PageKind.LOG_SEALED]) * Page.BYTES,
     logLiveBytes: logLive,
+    clientBytes: ctl[Super.CLIENT_KIB_WORD] * 1024,
+    lentBytes: ctl[Super.LENT_PAGES_WORD] * Page.BYTES,
     usedBytes: metadataBytes + largeBytes + slabUsed + logLive,
     classes,
   };

@@ -3,7 +3,13 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { settingsWith } from '../../src/config/index.js';
 import { Bytes } from '../../src/layout/bytes.js';
-import { Counter, CounterRow, createCounterBlock } from '../../src/layout/counters.js';
+import {
+  Counter,
+  CounterRow,
+  CounterTotals,
+  createCounterBaseline,
+  createCounterBlock,
+} from '../../src/layout/counters.js';
 import { addon, type Pump } from '../../src/native/addon.js';
 import { Closing, type Driver, type DriverClient, type InputBytes } from '../../src/protocol/driver.js';
 import { Output } from '../../src/protocol/output.js';
@@ -40,6 +46,10 @@ class CountingStore implements LoopStore {
   setPolicy(): void {}
   setLfu(): void {}
   setMaxMemory(): void {}
+  chargedBytes = 0;
+  chargeClients(bytes: number): void {
+    this.chargedBytes = bytes;
+  }
 }
 
 /** One command a line: '= text' echoes, 'into N' receives N bytes and echoes their sum, 'region', 'ask', 'bye', 'abort'. */
@@ -63,6 +73,9 @@ class LineDriver implements Driver {
       intoArena: 0,
       intoOffset: 0,
       intoLength: 0,
+      heapBytes: 0,
+      parkedBytes: 0,
+      noEvict: false,
     };
   }
 
@@ -134,6 +147,7 @@ class LineDriver implements Driver {
       multi: -1,
       watch: 0,
       queryBytes: 0,
+      transactionBytes: 0,
       respVersion: 0,
       lastCommand: '',
       commands: 0,
@@ -194,6 +208,7 @@ beforeEach(() => {
     store,
     clock: new Clock(addon),
     counters,
+    totals: new CounterTotals(counterBlock, createCounterBaseline()),
     control,
     drivers: [driver],
     makeScriptDriver: () => driver,

@@ -14,15 +14,16 @@ const CLIENT_TYPES = new Map([
   ['master', 'master'],
 ]);
 
-/** Buffers belong to the worker, not to a connection: their fields are 0, except for what is queued for the client. */
+/** Buffers belong to the worker, not to a connection, so rbs, rbp and obl are 0; what waits for the client is in omem and tot-mem. */
 export function clientLine(row: ClientRow): string {
   const kind = row.kind === 'redis' ? '' : ` protocol=${row.kind}`;
   return (
     `id=${row.id} addr=${row.address} laddr=${row.localAddress} fd=${row.fd} name=${row.name}` +
     ` age=${row.ageSeconds} idle=${row.idleSeconds} flags=${row.flags} db=${row.db} sub=${row.subscriptions ?? 0}` +
     ` psub=${row.patterns ?? 0} ssub=${row.shardSubscriptions ?? 0}` +
-    ` multi=${row.multi} qbuf=${row.queryBytes} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0` +
-    ` oll=${row.outputQueuedBytes > 0 ? 1 : 0} omem=${row.outputQueuedBytes} tot-mem=${row.outputQueuedBytes}` +
+    ` multi=${row.multi} qbuf=${Math.max(row.queryBytes, row.inputBytes)} qbuf-free=${row.inputMemoryBytes - row.inputBytes}` +
+    ` argv-mem=${row.parkedBytes} multi-mem=${row.transactionBytes} rbs=0 rbp=0 obl=0` +
+    ` oll=${row.outputChunks} omem=${row.outputMemoryBytes} tot-mem=${row.memoryBytes}` +
     ` events=${row.outputQueuedBytes > 0 ? 'rw' : 'r'} cmd=${row.lastCommand} user=${row.user} redir=${row.redirect ?? -1}` +
     ` resp=${row.respVersion} lib-name=${row.libraryName} lib-ver=${row.libraryVersion}` +
     ` tot-net-in=${row.bytesIn} tot-net-out=${row.bytesOut} tot-cmds=${row.commands} watch=${row.watch} worker=${row.worker}${kind}`

@@ -61,6 +61,9 @@ export class Client implements DriverClient {
   intoArena = -1;
   intoOffset = 0;
   intoLength = 0;
+  heapBytes = 0;
+  parkedBytes = 0;
+  noEvict = false;
 
   db = 0;
   /** RESP version, 2 or 3. */
@@ -70,7 +73,6 @@ export class Client implements DriverClient {
   /** While this equals Users.epoch, nothing needs to be checked: the client may do everything. */
   unrestrictedAt = 0;
   replyMode: ReplyMode = ReplyMode.ON;
-  noEvict = false;
   noTouch = false;
   commands = 0;
   /** Length of the request that waits for an answer of the control plane. */

@@ -12,6 +12,7 @@ import type { Context } from '../context.js';
 import { DB_OUT_OF_RANGE, NOT_INTEGER, SYNTAX, WRONG_PASSWORD, wrongArity } from '../errors.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { Attention, type Client, ReplyMode } from './client.js';
+import { endTransaction } from './client-memory.js';
 
 /** The Redis version whose behaviour we follow; client libraries choose features by it. */
 export const REDIS_VERSION = '7.2.4';
@@ -134,6 +135,7 @@ function quit(context: Context): void {
 function reset(context: Context): void {
   const { client } = context;
   context.executor.hub.reset(client);
+  endTransaction(client, context.environment.counters.values);
   resetClient(client);
   const { users } = context.environment;
   client.authenticated = !users.needAuthentication;
@@ -145,8 +147,6 @@ function reset(context: Context): void {
 }
 
 function resetClient(client: Client): void {
-  client.transaction = null;
-  client.watched = null;
   client.db = 0;
   client.protocol = 2;
   client.name = '';

@@ -64,6 +64,9 @@ export class MemcachedClient implements DriverClient {
   intoArena = 0;
   intoOffset = 0;
   intoLength = 0;
+  heapBytes = 0;
+  parkedBytes = 0;
+  noEvict = false;
 
   isAuthenticated: boolean;
   /** Chosen by the first byte. */

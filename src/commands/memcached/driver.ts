@@ -118,6 +118,7 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
       multi: -1,
       watch: 0,
       queryBytes: 0,
+      transactionBytes: 0,
       respVersion: 0,
       lastCommand: names[client.lastCommand] ?? 'unknown',
       commands: client.commands,

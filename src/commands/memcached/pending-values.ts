@@ -10,6 +10,7 @@ import { Counter } from '../../layout/counters.js';
 import { Page } from '../../layout/location.js';
 import { copyBytes } from '../../native/copy.js';
 import { INLINE_VALUE_BYTES, type StageSlot } from '../../store/keyspace.js';
+import { setParked } from '../clients/client-memory.js';
 import { LargeValue, type MemcachedClient } from './client.js';
 import type { MemcachedContext } from './context.js';
 
@@ -77,6 +78,7 @@ export class PendingValues {
     const large = new LargeValue(slot, head, valueBytes);
     client.large = large;
     this.incomingBytes += valueBytes;
+    setParked(client, context.counters, valueBytes);
     if (hereBytes === valueBytes) {
       large.isComplete = true;
     } else {
@@ -93,6 +95,7 @@ export class PendingValues {
     client.large = null;
     if (large === null) return;
     this.incomingBytes -= large.valueBytes;
+    setParked(client, this.context.counters, 0);
     if (large.isParked) this.context.keyspace.dropParked(large.slot);
   }
 

@@ -13,6 +13,7 @@ import type { DriverClient } from '../../protocol/driver.js';
 import { Invalidation } from '../../store/change-feed.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Attention, Client } from '../clients/client.js';
+import { BLOCKED_CLIENT_BYTES } from '../clients/client-memory.js';
 import type { Executor } from '../executor.js';
 import { BlockedClients } from './blocked.js';
 import type { ClientHost } from './host.js';
@@ -49,7 +50,7 @@ export class Hub {
     this.#keyspace = environment.keyspace;
     this.mailboxes = this.#keyspace.mailboxes;
     this.blocked = new BlockedClients(executor);
-    this.subscriptions = new Subscriptions(this.#keyspace, context.reply);
+    this.subscriptions = new Subscriptions(this.#keyspace, context.reply, environment.counters.values);
     this.notifications = new Notifications(this.#keyspace, this.subscriptions);
     this.tracking = new TrackingTable(this.#keyspace, context.reply, environment);
     this.monitors = new Monitors(this.#keyspace);
@@ -86,6 +87,11 @@ export class Hub {
   /** Number of this worker among the participants. */
   get seat(): number {
     return this.#keyspace.memory.self;
+  }
+
+  /** What it takes of the heap, beside what is charged to single clients. */
+  get heapBytes(): number {
+    return this.mailboxes.heapBytes + this.tracking.heapBytes + this.blocked.count * BLOCKED_CLIENT_BYTES;
   }
 
   // ---- once a turn

@@ -12,6 +12,7 @@ import { Participant, Super } from '../../layout/superblock.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Attention, type Client } from '../clients/client.js';
+import { charge, SUBSCRIPTION_BYTES } from '../clients/client-memory.js';
 import { globMatches } from '../glob.js';
 import { byteString } from '../numbers.js';
 
@@ -49,10 +50,12 @@ export class Subscriptions {
 
   readonly #keyspace: Keyspace;
   readonly #reply: Reply;
+  readonly #counters: Float64Array;
   /** Participants that get the message being published. */
   readonly #seats = new Uint8Array(Participant.MAX);
 
-  constructor(keyspace: Keyspace, reply: Reply) {
+  constructor(keyspace: Keyspace, reply: Reply, counters: Float64Array) {
+    this.#counters = counters;
     this.#keyspace = keyspace;
     this.#reply = reply;
   }
@@ -76,6 +79,7 @@ export class Subscriptions {
     if (names.has(name)) return true;
     if (!this.#count(scope, name, 1)) return false;
     names.add(name);
+    charge(client, this.#counters, SUBSCRIPTION_BYTES + name.length);
     if ((client.attention & Attention.SUBSCRIBED) === 0) {
       client.attention |= Attention.SUBSCRIBED;
       this.clientCount++;
@@ -90,6 +94,7 @@ export class Subscriptions {
   /** False when the client did not subscribe to it. */
   unsubscribe(client: Client, scope: Scope, name: string): boolean {
     if (!this.namesOf(client, scope).delete(name)) return false;
+    charge(client, this.#counters, -SUBSCRIPTION_BYTES - name.length);
     this.#count(scope, name, -1);
     const map = this.#mapOf(scope);
     const clients = map.get(name)!;

@@ -12,6 +12,7 @@ import { ParticipantRole } from '../../layout/superblock.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Attention, type Client } from '../clients/client.js';
+import { TRACKED_KEY_BYTES } from '../clients/client-memory.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { byteString } from '../numbers.js';
@@ -54,6 +55,7 @@ export class TrackingTable {
   readonly #clients = new Map<number, Client>();
   /** Key -> ids of the clients that may have cached it. */
   #keys = new Map<string, Set<number>>();
+  #keyBytes = 0;
   readonly #prefixes = new Map<string, Prefix>();
   /** Keys of which nobody needs to hear any more. */
   readonly #stale: Iterator<string>[] = [];
@@ -110,6 +112,11 @@ export class TrackingTable {
     values[Counter.trackedPrefixes] = this.#prefixes.size;
   }
 
+  /** What the remembered keys take of the heap. */
+  get heapBytes(): number {
+    return this.#keys.size * TRACKED_KEY_BYTES + this.#keyBytes;
+  }
+
   // ---- reading
 
   /** A reading command of a tracking client, or of its script, has run; its keys are still locked. */
@@ -138,6 +145,7 @@ export class TrackingTable {
     if (clients === undefined) {
       clients = new Set();
       this.#keys.set(key, clients);
+      this.#keyBytes += key.length;
       this.#limitKeys();
     }
     clients.add(client.id);
@@ -149,6 +157,7 @@ export class TrackingTable {
     if (limit === 0 || this.#keys.size <= limit) return;
     const [[key, clients]] = this.#keys;
     this.#keys.delete(key);
+    this.#keyBytes -= key.length;
     this.#untrack(key);
     for (const id of clients) {
       const client = this.#clients.get(id);
@@ -173,6 +182,7 @@ export class TrackingTable {
     if (this.#keys.size === 0) return;
     this.#stale.push(this.#keys.keys());
     this.#keys = new Map();
+    this.#keyBytes = 0;
   }
 
   // ---- changes
@@ -183,6 +193,7 @@ export class TrackingTable {
     const clients = this.#keys.get(key);
     if (clients === undefined) return;
     this.#keys.delete(key);
+    this.#keyBytes -= key.length;
     for (const id of clients) {
       const client = this.#clients.get(id);
       if (client === undefined || client.tracking!.broadcast) continue;

@@ -11,6 +11,7 @@ import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
 import { latencyPercentiles } from './latency.js';
+import { memoryFigures } from './memory-figures.js';
 
 type Field = readonly [name: string, value: string | number];
 type Section = (context: Context, stats: StoreStats) => readonly Field[];
@@ -113,27 +114,20 @@ function clientsSection(context: Context): readonly Field[] {
   ];
 }
 
-/** The most that INFO has seen; nothing else keeps it. */
-let peakBytes = 0;
-
 function memorySection(context: Context, stats: StoreStats): readonly Field[] {
-  const { settings, totals } = context.environment;
-  const clients = totals.total(Counter.heldBytes);
-  const used = stats.usedBytes + clients;
+  const { settings } = context.environment;
+  const { used, peak, overhead, live, paged, clients } = memoryFigures(context, stats);
   const limit = settings.maxmemory === 0 ? stats.dramBytes + stats.capacityBytes : settings.maxmemory;
-  const live = stats.slabUsedBytes + stats.largeBytes + stats.logLiveBytes;
-  const paged = stats.slabBytes + stats.largeBytes + stats.logBytes;
   const rss = process.memoryUsage.rss();
-  peakBytes = Math.max(peakBytes, used);
   return [
     ['used_memory', used],
     ['used_memory_human', human(used)],
     ['used_memory_rss', rss],
     ['used_memory_rss_human', human(rss)],
-    ['used_memory_peak', peakBytes],
-    ['used_memory_peak_human', human(peakBytes)],
-    ['used_memory_peak_perc', percent(used, peakBytes)],
-    ['used_memory_overhead', stats.metadataBytes + clients],
+    ['used_memory_peak', peak],
+    ['used_memory_peak_human', human(peak)],
+    ['used_memory_peak_perc', percent(used, peak)],
+    ['used_memory_overhead', overhead],
     ['used_memory_startup', 0],
     ['used_memory_dataset', live],
     ['used_memory_dataset_perc', percent(live, used)],
@@ -230,7 +224,7 @@ function statsSection(context: Context, stats: StoreStats): readonly Field[] {
     ['sync_partial_err', 0],
     ['expired_keys', stats.expired],
     ['evicted_keys', stats.evicted],
-    ['evicted_clients', 0],
+    ['evicted_clients', totals.total(Counter.evictedClients)],
     ['keyspace_hits', totals.total(Counter.hits)],
     ['keyspace_misses', totals.total(Counter.misses)],
     ['pubsub_channels', 0],
@@ -332,6 +326,7 @@ function tiersSection(_context: Context, stats: StoreStats): readonly Field[] {
   return [
     ['dram_bytes', stats.dramBytes],
     ['dram_free_bytes', stats.dramFreeBytes],
+    ['dram_lent_bytes', stats.lentBytes],
     ['capacity_bytes', stats.capacityBytes],
     ['capacity_free_bytes', stats.capacityFreeBytes],
     ['metadata_bytes', stats.metadataBytes],
@@ -340,6 +335,7 @@ function tiersSection(_context: Context, stats: StoreStats): readonly Field[] {
     ['large_bytes', stats.largeBytes],
     ['log_bytes', stats.logBytes],
     ['log_live_bytes', stats.logLiveBytes],
+    ['client_bytes', stats.clientBytes],
     ['items', stats.items],
     ['items_expiring', stats.expiring],
     ['items_stored', stats.stored],

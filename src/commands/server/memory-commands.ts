@@ -7,6 +7,7 @@ import { NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { helpCommand } from './help.js';
 import { human } from './info.js';
+import { memoryFigures } from './memory-figures.js';
 
 function usage(context: Context): void {
   const { reply } = context;
@@ -23,18 +24,17 @@ function usage(context: Context): void {
 function stats(context: Context): void {
   const { reply, keyspace } = context;
   const s = keyspace.stats();
-  const live = s.slabUsedBytes + s.largeBytes + s.logLiveBytes;
-  const paged = s.slabBytes + s.largeBytes + s.logBytes;
+  const { used, peak, overhead, live, paged, clients } = memoryFigures(context, s);
   const integers: readonly (readonly [string, number])[] = [
-    ['peak.allocated', s.usedBytes],
-    ['total.allocated', s.usedBytes],
+    ['peak.allocated', peak],
+    ['total.allocated', used],
     ['startup.allocated', 0],
     ['replication.backlog', 0],
     ['clients.slaves', 0],
-    ['clients.normal', 0],
-    ['overhead.total', s.metadataBytes],
+    ['clients.normal', clients],
+    ['overhead.total', overhead],
     ['keys.count', s.items],
-    ['keys.bytes-per-key', s.items === 0 ? 0 : Math.floor(s.usedBytes / s.items)],
+    ['keys.bytes-per-key', s.items === 0 ? 0 : Math.floor(used / s.items)],
     ['dataset.bytes', live],
     ['allocator.allocated', live],
     ['allocator.active', paged],
@@ -47,8 +47,8 @@ function stats(context: Context): void {
     ['capacity.free', s.capacityFreeBytes],
   ];
   const doubles: readonly (readonly [string, number])[] = [
-    ['dataset.percentage', s.usedBytes === 0 ? 0 : (live / s.usedBytes) * 100],
-    ['peak.percentage', 100],
+    ['dataset.percentage', used === 0 ? 0 : (live / used) * 100],
+    ['peak.percentage', peak === 0 ? 100 : (used / peak) * 100],
     ['allocator-fragmentation.ratio', live === 0 ? 1 : paged / live],
     ['fragmentation', live === 0 ? 1 : paged / live],
   ];

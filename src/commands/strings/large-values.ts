@@ -14,6 +14,7 @@ import type { RequestParser } from '../../protocol/resp/parser.js';
 import { INLINE_VALUE_BYTES, type Keyspace, type StageSlot } from '../../store/keyspace.js';
 import { mayDoEverything } from '../acl/authorize.js';
 import { type Client, type LargeRequest, ReplyMode } from '../clients/client.js';
+import { setParked } from '../clients/client-memory.js';
 import { type Command, KeyMode } from '../command.js';
 import { NO_MEMORY } from '../errors.js';
 import { type Executor, MAX_KEY_BYTES } from '../executor.js';
@@ -66,6 +67,7 @@ export class LargeValues {
       if (keyspace.parkStaged(slot)) {
         large.slot = slot;
         this.parkedBytes += parser.pendingLength;
+        setParked(client, this.executor.environment.counters.values, parser.pendingLength);
         client.intoArena = arena;
         client.intoOffset = keyspace.stagedOffset;
         client.intoLength = parser.pendingLength;
@@ -108,6 +110,7 @@ export class LargeValues {
     client.large = null;
     if (large === null || large.slot === null) return;
     this.parkedBytes -= valueLength(large);
+    setParked(client, this.executor.environment.counters.values, 0);
     this.executor.context.keyspace.dropParked(large.slot);
   }
 
@@ -160,6 +163,7 @@ export class LargeValues {
       executor.reject(large.command, NO_MEMORY);
     } else {
       this.parkedBytes -= valueLength(large);
+      setParked(client, executor.environment.counters.values, 0);
       context.keyspace.unparkStaged(large.slot, client.db);
       context.largeStaged = true;
       executor.execute(large.command, false);

@@ -13,6 +13,9 @@ import type { Context } from '../context.js';
 export const TRANSACTION_BYTES_MAX = 1024 * 1024 * 1024;
 export const TRANSACTION_COMMANDS_MAX = 1_000_000;
 
+/** A command's places in the three lists. */
+const COMMAND_BYTES = 24;
+
 export class Transaction {
   readonly commands: Command[] = [];
   readonly starts: number[] = [];
@@ -57,6 +60,11 @@ export class Transaction {
       this.used += argLength;
     }
     return true;
+  }
+
+  /** What it takes of the heap. */
+  get memoryBytes(): number {
+    return this.bytes.length + this.args.byteLength + this.commands.length * COMMAND_BYTES;
   }
 
   get queuedBytes(): number {

@@ -6,6 +6,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import { keyArg } from '../arguments.js';
+import { charge, endTransaction, endWatch, WATCHED_KEY_BYTES } from '../clients/client-memory.js';
 import type { Context } from '../context.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysFrom } from '../spec.js';
 import { Transaction } from './transaction.js';
@@ -14,7 +15,9 @@ const TRANSACTION = Flag.NOSCRIPT | Flag.LOADING | Flag.STALE | Flag.FAST | Flag
 
 function multi(context: Context): void {
   if (context.client.transaction !== null) return context.reply.error('ERR MULTI calls can not be nested');
-  context.client.transaction = new Transaction();
+  const transaction = new Transaction();
+  context.client.transaction = transaction;
+  charge(context.client, context.environment.counters.values, transaction.memoryBytes);
   context.reply.ok();
 }
 
@@ -26,8 +29,7 @@ function exec(context: Context): void {
 function discard(context: Context): void {
   const { client } = context;
   if (client.transaction === null) return context.reply.error('ERR DISCARD without MULTI');
-  client.transaction = null;
-  client.watched = null;
+  endTransaction(client, context.environment.counters.values);
   context.reply.ok();
 }
 
@@ -42,13 +44,14 @@ function watch(context: Context): void {
     if (client.watched.has(id)) continue;
     const key = Bytes.from(context.argBytes(argument));
     const signature = keyspace.watchSignature(context.keyHashes[k], client.db, key, 0, key.length);
+    charge(client, context.environment.counters.values, WATCHED_KEY_BYTES + key.length);
     client.watched.set(id, { db: client.db, physical: keyspace.physical(client.db), key, signature });
   }
   context.reply.ok();
 }
 
 function unwatch(context: Context): void {
-  context.client.watched = null;
+  endWatch(context.client, context.environment.counters.values);
   context.reply.ok();
 }
 

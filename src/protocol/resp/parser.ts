@@ -63,6 +63,8 @@ export class PartialRequest {
   done: number;
   readonly count: number;
   position: number;
+  /** What its user has counted as the client's memory. */
+  chargedBytes = 0;
 
   constructor(args: Int32Array, done: number, count: number, position: number) {
     this.args = args;

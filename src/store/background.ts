@@ -1,0 +1,67 @@
+/**
+ * The slices of background work that every participant does between its turns: expiry, deleted trees, purge of flushed databases, log
+ * reclaim, a scheduled flush, the dead, and keeping to the limits.
+ *
+ * Owns when each of them is due next. Invariant: it runs inside a batch and without locks, so each step may take what it needs; what one
+ * slice leaves undone, any participant's next one finds.
+ */
+import { addon } from '../native/addon.js';
+import { Lending } from './client-memory.js';
+import type { Keyspace } from './keyspace.js';
+import { collectDead } from './repair.js';
+
+/** How often to look for participants that died without holding anything anybody waits for. */
+const LOOK_FOR_DEAD_MS = 1000;
+/** Sweep steps of a turn in which nothing was found: 64 buckets each. */
+const STEPS = 16;
+/** Nodes of deleted trees that one step gives back. */
+const GRAVES_A_STEP = 64;
+/** When no page of data could be freed: the look for dead items takes its time, and not in each turn. */
+const SHRINK_AGAIN_MS = 100;
+
+export class Background {
+  readonly #keyspace: Keyspace;
+  readonly #lending: Lending;
+  #lastLookForDeadMs = 0;
+  #nextShrinkMs = 0;
+
+  constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace;
+    this.#lending = new Lending(keyspace.memory, keyspace.pool);
+  }
+
+  /** Works for about `budgetUs` microseconds. True when there is more to do soon. */
+  run(budgetUs: number): boolean {
+    const keyspace = this.#keyspace;
+    const { databases, sweep, eviction, pool } = keyspace;
+    // All by the monotonic clock: the wall clock may be set back.
+    const end = addon.monotonicMs() + budgetUs / 1000;
+    keyspace.slabs.drainIfAsked();
+    if (databases.flushAtMs !== 0 && databases.flushAtMs <= keyspace.nowMs) {
+      keyspace.closeGate();
+      databases.runScheduled(keyspace.nowMs);
+      keyspace.openGate();
+    }
+    if (end - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {
+      this.#lastLookForDeadMs = end;
+      collectDead(keyspace);
+      keyspace.gate.lone.become();
+    }
+    let removed = 0;
+    let steps = 0;
+    let isLending = false;
+    do {
+      if (pool.mustShrink && end > this.#nextShrinkMs && !eviction.moves.freeOne(-1, true)) {
+        this.#nextShrinkMs = end + SHRINK_AGAIN_MS;
+      }
+      isLending = this.#lending.step(end);
+      removed += keyspace.graveyard.step(GRAVES_A_STEP);
+      const isReclaiming = eviction.reclaim.keepUp();
+      removed += sweep.step();
+      steps++;
+      if (!isReclaiming && !isLending && steps >= STEPS && removed === 0) break;
+    } while (addon.monotonicMs() < end);
+    if (removed === 0) sweep.freeDatabases();
+    return removed > 0 || isLending;
+  }
+}
