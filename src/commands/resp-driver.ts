@@ -52,6 +52,7 @@ export class RespDriver implements Driver<Client> {
   /** One element per request of the batch. */
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
   private readonly hashes = new Int32Array(BATCH_REQUESTS);
+  /** Place of the hash in `wanted`, counted from 1; 0 = it is not known. */
   private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
   /** The known hashes without gaps, for the store's prefetch passes. */
   private readonly wanted = new Int32Array(BATCH_REQUESTS);
@@ -252,9 +253,10 @@ export class RespDriver implements Driver<Client> {
       );
       const command = looksAhead ? this.commands[i] : executor.lookup();
       let hashKnown = false;
-      if (looksAhead && this.hashKnown[i] === 1 && client.db === db && keyspace.physical(db) === physical) {
+      if (looksAhead && this.hashKnown[i] !== 0 && client.db === db && keyspace.physical(db) === physical) {
         context.keyHash = this.hashes[i];
         hashKnown = true;
+        keyspace.expect(this.hashKnown[i] - 1);
       }
       if (writesPaused && command !== null && this.isWrite(client, command)) {
         control!.waitForUnpause(client);
@@ -293,8 +295,8 @@ export class RespDriver implements Driver<Client> {
       if (length > MAX_KEY_BYTES) continue;
       const hash = keyspace.hash(client.db, source, context.argOffset(command.firstKey), length);
       this.hashes[i] = hash;
-      this.hashKnown[i] = 1;
       this.wanted[wantedCount++] = hash;
+      this.hashKnown[i] = wantedCount;
     }
     keyspace.prefetch(this.wanted, wantedCount);
   }

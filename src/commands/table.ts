@@ -9,6 +9,9 @@ import { COMMANDS_MAX } from '../layout/counters.js';
 import { Command } from './command.js';
 import type { CommandSpec } from './spec.js';
 
+/** Bytes of a word that are compared as one integer. */
+const SHORT_BYTES = 4;
+
 export class CommandTable {
   /** All commands by index, subcommands included. */
   readonly all: readonly Command[];
@@ -17,6 +20,10 @@ export class CommandTable {
 
   private readonly top: WordTable;
   private readonly subcommands: (WordTable | null)[];
+  /** The last short word that was looked up, as it was written: requests of a kind come in rows. */
+  private lastWord = 0;
+  private lastLength = 0;
+  private last: Command | null = null;
 
   constructor(families: readonly (readonly CommandSpec[])[]) {
     const all: Command[] = [];
@@ -44,7 +51,14 @@ export class CommandTable {
 
   /** The top-level command of this name, or null. */
   find(bytes: Bytes, offset: number, length: number): Command | null {
-    return this.top.find(bytes.u8, offset, length);
+    if (length > SHORT_BYTES || length === 0 || offset + SHORT_BYTES > bytes.length)
+      return this.top.find(bytes.u8, offset, length);
+    const word = bytes.view.getInt32(offset, true) & (-1 >>> ((SHORT_BYTES - length) * 8));
+    if (word === this.lastWord && length === this.lastLength) return this.last;
+    this.lastWord = word;
+    this.lastLength = length;
+    this.last = this.top.find(bytes.u8, offset, length);
+    return this.last;
   }
 
   /** The subcommand of a container, or null. */

@@ -7,7 +7,7 @@
 import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
-import { Shard } from '../layout/superblock.js';
+import { Shard, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import type { PagePool } from '../memory/page-pool.js';
@@ -19,6 +19,14 @@ export class IndexCursor {
   base = 0;
   slot = 0;
   arena = 0;
+
+  /** A look ahead has seen an entry that may be that of a key with `expectedHash`: the next find looks there first. */
+  isExpecting = false;
+  expectedHash = 0;
+  expectedRestored = 0;
+  expectedArena = 0;
+  expectedBase = 0;
+  expectedSlot = 0;
 
   protected readonly memory: Memory;
   protected readonly arenas: Bytes[];
@@ -46,6 +54,21 @@ export class IndexCursor {
   /** First word of the block of a hash's shard; its lock word too. */
   shardWord(hash: number): number {
     return this.shardTable + (hash & this.shardMask) * Shard.WORDS;
+  }
+
+  /**
+   * Positions on the expected entry, once; false when it is for another hash. Whatever has happened to its bucket, the entry is live or has
+   * no page; only an undone split leaves copies behind.
+   */
+  takeExpected(hash: number): boolean {
+    this.isExpecting = false;
+    if (this.expectedHash !== hash || this.ctl[Super.RESTORED_WORD] !== this.expectedRestored) return false;
+    this.arena = this.expectedArena;
+    const words = this.arenas[this.arena].i32;
+    if (this.words !== words) this.words = words;
+    this.base = this.expectedBase;
+    this.slot = this.expectedSlot;
+    return true;
   }
 
   /** Positions on the first bucket of a hash's chain. */

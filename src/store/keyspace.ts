@@ -24,7 +24,8 @@ import { Databases } from './databases.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
 import type { Interests } from './interests.js';
-import { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
+import { INLINE_VALUE_BYTES } from './item-cursor.js';
+import type { KeyspaceParts } from './item-finder.js';
 import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
 import type { Patterns } from './patterns.js';
@@ -35,7 +36,8 @@ import { Staging } from './staging.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
 
-export { INLINE_VALUE_BYTES, type KeyspaceParts } from './item-cursor.js';
+export { INLINE_VALUE_BYTES } from './item-cursor.js';
+export type { KeyspaceParts } from './item-finder.js';
 export type { StageSlot } from './staging.js';
 
 export class Keyspace extends Staging {
@@ -186,7 +188,7 @@ export class Keyspace extends Staging {
     words[header + Item.VALUE_LENGTH_WORD] = length;
     words[header + Item.CLIENT_FLAGS_WORD] = clientFlags;
     const { index } = this;
-    this.nextVersion(index.shardWord(hash), value, header);
+    this.nextVersion(hash, value, header);
     this.restore();
     this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
     index.setExpiry(hash, expiryMs);
@@ -442,6 +444,11 @@ export class Keyspace extends Staging {
   /** Starts loading the buckets and items of a batch's keys. No lock; at most LOOK_AHEAD_KEYS of them. */
   prefetch(hashes: Int32Array, count: number): void {
     this.#lookAhead.prefetch(hashes, count);
+  }
+
+  /** The next find is for key `i` of the last prefetch, most likely. */
+  expect(i: number): void {
+    this.#lookAhead.expect(i);
   }
 }
 

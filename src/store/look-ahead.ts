@@ -7,6 +7,7 @@
 import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
+import { Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { addPrefetch, startPrefetch } from '../native/prefetch.js';
 import type { IndexCursor } from './index-cursor.js';
@@ -21,6 +22,10 @@ export class LookAhead {
   readonly #memory: Memory;
   readonly #arenas: Bytes[];
   readonly #index: IndexCursor;
+  readonly #hashes = new Int32Array(LOOK_AHEAD_KEYS);
+  #restored = 0;
+  /** Slot that has the key's tag, -1 = none. */
+  readonly #slots = new Int32Array(LOOK_AHEAD_KEYS);
   readonly #bucketArenas = new Int32Array(LOOK_AHEAD_KEYS);
   readonly #bucketWords = new Int32Array(LOOK_AHEAD_KEYS);
 
@@ -34,6 +39,7 @@ export class LookAhead {
     const arenas = this.#arenas;
     const { ctl, directory } = this.#memory;
     const limit = Math.min(count, LOOK_AHEAD_KEYS);
+    this.#restored = ctl[Super.RESTORED_WORD];
     for (let i = 0; i < limit; i++) {
       const bucket = this.#index.bucketOf(hashes[i]);
       const page = ctl[directory + (bucket >>> Bucket.PAGE_SHIFT)];
@@ -43,20 +49,36 @@ export class LookAhead {
       addPrefetch(arenas[page >>> Page.ARENA_SHIFT].arena, offset, BUCKET_LINES);
     }
     startPrefetch();
-    for (let i = 0; i < limit; i++)
-      this.#addItem(hashes[i] >>> 16, arenas[this.#bucketArenas[i]].i32, this.#bucketWords[i]);
+    for (let i = 0; i < limit; i++) {
+      this.#hashes[i] = hashes[i];
+      this.#slots[i] = this.#addItem(hashes[i] >>> 16, arenas[this.#bucketArenas[i]].i32, this.#bucketWords[i]);
+    }
     startPrefetch();
   }
 
-  /** Adds the item of the first slot that has the tag. */
-  #addItem(tag: number, words: Int32Array, base: number): void {
+  /** Lets the next find begin where key `i` of the last prefetch has been seen. */
+  expect(i: number): void {
+    const slot = this.#slots[i];
+    if (slot < 0) return;
+    const index = this.#index;
+    index.isExpecting = true;
+    index.expectedHash = this.#hashes[i];
+    index.expectedRestored = this.#restored;
+    index.expectedArena = this.#bucketArenas[i];
+    index.expectedBase = this.#bucketWords[i];
+    index.expectedSlot = slot;
+  }
+
+  /** Adds the item of the first slot that has the tag; returns the slot, -1 = none. */
+  #addItem(tag: number, words: Int32Array, base: number): number {
     for (let slot = 0; slot < Bucket.SLOTS; slot++) {
       const word = words[base + Bucket.SLOT_WORD + slot * 2];
       if (word >>> 16 !== tag) continue;
       const page = words[base + Bucket.SLOT_WORD + 1 + slot * 2];
       if (!this.#memory.isPage(page)) continue;
       addPrefetch(this.#arenas[page >>> Page.ARENA_SHIFT].arena, locationOffset(page, word & 0xffff), ITEM_LINES);
-      return;
+      return slot;
     }
+    return -1;
   }
 }

@@ -15,7 +15,8 @@ import { CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../me
 import { copyBytes } from '../native/copy.js';
 import { Notify } from './change-feed.js';
 import type { Eviction } from './eviction.js';
-import { ItemCursor, type KeyspaceParts, LINKED } from './item-cursor.js';
+import { ItemCursor, LINKED } from './item-cursor.js';
+import type { KeyspaceParts } from './item-finder.js';
 import { Stat } from './statistics.js';
 
 /** Where a connection keeps a staged item whose value is still arriving. `page` is 0 when nothing is parked. */
@@ -259,7 +260,7 @@ export abstract class Staging extends ItemCursor {
     const shape = shapeWord(this.#stagedKeyLength, type, encoding, database);
     item.i32[header + Item.SHAPE_WORD] = shape;
     item.i32[header + Item.CLIENT_FLAGS_WORD] = clientFlags;
-    this.nextVersion(index.shardWord(hash), item, header);
+    this.nextVersion(hash, item, header);
 
     if (this.findStagedKey(hash, database, item, itemOffset)) {
       this.restore();
@@ -448,15 +449,16 @@ export abstract class Staging extends ItemCursor {
   renewVersion(hash: number, arena: number, item: Bytes, header: number): void {
     this.journal.save(arena, item.i32, header + Item.VERSION_LOW_WORD);
     this.journal.save(arena, item.i32, header + Item.VERSION_HIGH_WORD);
-    this.nextVersion(this.index.shardWord(hash), item, header);
+    this.nextVersion(hash, item, header);
   }
 
   /** Gives an item the shard's next version. Its low bits are the shard's number: no two items of a pool ever have the same. */
-  protected nextVersion(shard: number, item: Bytes, header: number): void {
-    const { shardCount, shardTable } = this.memory;
+  protected nextVersion(hash: number, item: Bytes, header: number): void {
+    const { shardCount } = this.memory;
+    const shard = this.index.shardWord(hash);
     const next = ((this.ctl[shard + Shard.VERSION_LOW_WORD] & -shardCount) + shardCount) | 0;
     if (next === 0) this.ctl[shard + Shard.VERSION_HIGH_WORD]++;
-    const low = next | ((shard - shardTable) / Shard.WORDS);
+    const low = next | (hash & (shardCount - 1));
     this.ctl[shard + Shard.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_LOW_WORD] = low;
     item.i32[header + Item.VERSION_HIGH_WORD] = this.ctl[shard + Shard.VERSION_HIGH_WORD];
