@@ -23,6 +23,7 @@ typedef struct arena {
   size_t bytes;
   uint32_t references; /* over all environments; under the table's mutex */
   bool from_file;      /* dev, ino and offset identify it */
+  bool copy_on_write;  /* MAP_PRIVATE: of one user alone, never found by its range */
   bool sync;           /* MAP_SYNC: persist by cache-line write-back */
   dev_t dev;
   ino_t ino;
@@ -33,6 +34,7 @@ typedef struct map_options {
   bool populate;
   bool huge_pages;
   bool sync;
+  bool copy_on_write;
   int numa_node; /* -1 = no binding */
 } map_options;
 

@@ -1,7 +1,7 @@
 /*
  * The process-wide table of arenas: mapped ranges of bytes with small numbers, shared by all threads of the process.
  *
- * Owns the mappings. The invariant: the same file range (dev, ino, offset, bytes) is mapped once, so every thread sees it
+ * Owns the mappings. The invariant: the same file range (dev, ino, offset, bytes) is mapped shared once, so every thread sees it
  * at one address; a number is reused only after its last reference is gone. arena_at() reads the table without the mutex:
  * a thread learns a number only after its entry was published.
  */
@@ -98,7 +98,7 @@ static int apply_options(uint8_t *base, size_t bytes, const map_options *options
 static int32_t find_file_range(const arena *facts) {
   for (int32_t i = 0; i < arena_high_water; i++) {
     const arena *entry = &arena_table[i];
-    if (entry->base != NULL && entry->from_file && entry->dev == facts->dev && entry->ino == facts->ino &&
+    if (entry->base != NULL && entry->from_file && !entry->copy_on_write && entry->dev == facts->dev && entry->ino == facts->ino &&
         entry->offset == facts->offset && entry->bytes == facts->bytes) {
       return i;
     }
@@ -118,7 +118,7 @@ static int32_t retain_file_range(const arena *facts) {
 /* Publishes a mapping, or takes that of a thread that was faster and drops ours. */
 static int32_t publish_file_range(uint8_t *base, const arena *facts) {
   pthread_mutex_lock(&table_mutex);
-  int32_t number = find_file_range(facts);
+  int32_t number = facts->copy_on_write ? -ENOENT : find_file_range(facts);
   const bool is_ours = number < 0;
   if (is_ours) {
     number = publish(base, facts);
@@ -138,10 +138,13 @@ int32_t arena_map(int fd, int64_t offset, size_t bytes, const map_options *optio
   /* A mapping beyond the end of the file would only fail later, by SIGBUS. */
   if (S_ISREG(status.st_mode) && (int64_t)status.st_size < offset + (int64_t)bytes) return -EINVAL;
   arena facts = {.bytes = bytes, .from_file = true, .sync = options->sync, .dev = status.st_dev, .ino = status.st_ino, .offset = offset};
-  const int32_t number = retain_file_range(&facts);
+  facts.copy_on_write = options->copy_on_write;
+  const int32_t number = facts.copy_on_write ? -ENOENT : retain_file_range(&facts);
   if (number >= 0) return number;
   fault_handler_install();
-  const int flags = options->sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  int flags = options->sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  /* Nothing is reserved for the copies: a reader of a large pool changes few pages of it. */
+  if (options->copy_on_write) flags = MAP_PRIVATE | MAP_NORESERVE;
   uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
   if (base == MAP_FAILED) return -errno;
   /* Outside the mutex: populating a gigabyte takes a third of a second. */

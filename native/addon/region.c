@@ -108,7 +108,7 @@ static bool read_options(napi_env env, napi_value object, map_options *out) {
   napi_valuetype type;
   if (napi_typeof(env, object, &type) != napi_ok || type != napi_object) return throw_type(env, "expected map options") != NULL;
   if (!read_flag(env, object, "populate", &out->populate) || !read_flag(env, object, "hugePages", &out->huge_pages) ||
-      !read_flag(env, object, "sync", &out->sync)) {
+      !read_flag(env, object, "sync", &out->sync) || !read_flag(env, object, "copyOnWrite", &out->copy_on_write)) {
     return false;
   }
   out->numa_node = -1;

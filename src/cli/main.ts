@@ -8,14 +8,16 @@ import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { generalHelp, serveHelp } from './help.js';
 import { memcached } from './memcached.js';
 import { memcachedHelp } from './memcached-help.js';
+import { pool, poolHelp } from './pool.js';
 import { serve } from './serve.js';
 
 const HELP_TEXTS: Readonly<Record<string, (() => string) | undefined>> = {
   serve: serveHelp,
   memcached: memcachedHelp,
   doctor: doctorHelp,
+  pool: poolHelp,
 };
-const COMMANDS = ['serve', 'memcached', 'doctor', 'help'];
+const COMMANDS = ['serve', 'memcached', 'doctor', 'pool', 'help'];
 
 /** Runs one command line (without node and script); resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -40,6 +42,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
   if (command === 'serve') return serve(rest);
   if (command === 'memcached') return memcached(rest);
   if (command === 'doctor') return doctor(rest);
+  if (command === 'pool') return pool(rest);
   const hint = command.startsWith('-')
     ? ` Options of the server follow the command: entresol serve ${command}.`
     : suggestion(command, COMMANDS);

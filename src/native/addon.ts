@@ -18,6 +18,8 @@ export interface MapOptions {
   readonly sync?: boolean;
   /** Bind to this NUMA node (mbind MPOL_BIND); -1 or absent = no binding. */
   readonly numaNode?: number;
+  /** MAP_PRIVATE: what is written stays in this mapping, the file is never changed. Each such mapping is an arena of its own. */
+  readonly copyOnWrite?: boolean;
 }
 
 /** One shared-buffer socket engine; belongs to the thread that made it. See native/addon/pump.h for the buffers' layout. */

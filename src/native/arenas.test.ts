@@ -44,6 +44,23 @@ describe('files', () => {
     expect(() => addon.openFile('with\0zero', true, false)).toThrow(TypeError);
   });
 
+  it('maps copies on write: each its own, the file unchanged', () => {
+    const fd = addon.openMemory('copies');
+    addon.reserve(fd, 0, MiB);
+    const shared = addon.mapArena(fd, 0, MiB, {});
+    const bytes = new Uint8Array(addon.wrapArena(shared));
+    bytes[0] = 1;
+    const [one, two] = [0, 1].map(() => addon.mapArena(fd, 0, MiB, { copyOnWrite: true }));
+    expect(new Set([shared, one, two]).size).toBe(3);
+    const copy = new Uint8Array(addon.wrapArena(one));
+    expect(copy[0]).toBe(1);
+    copy[0] = 2;
+    expect([bytes[0], new Uint8Array(addon.wrapArena(two))[0]]).toEqual([1, 1]);
+    expect(addon.mapArena(fd, 0, MiB, {})).toBe(shared);
+    for (const arena of [shared, shared, one, two]) addon.releaseArena(arena);
+    addon.closeFile(fd);
+  });
+
   it('punches holes: the range reads as zeros and gives its blocks back', () => {
     const fd = addon.openMemory('punch');
     addon.reserve(fd, 0, 2 * MiB);

@@ -7,6 +7,7 @@ export const POOL_ERRORS = {
     'The pool was made by another version of the layout. Nothing was changed: run that version, or choose another pool.',
   POOL_CORRUPT: 'The pool is damaged, or its capacity file is missing or belongs to another pool. Nothing was changed.',
   POOL_BUSY: 'Another process uses the pool with other sizes, or is preparing it.',
+  POOL_MISSING: 'No pool is there, or its DRAM tier is gone: a reboot empties a volatile pool.',
   POOL_FULL: 'All seats of the pool are taken, or its memory is too small for what it must hold.',
   POOL_SIZE: 'The pool holds data in other sizes than were asked for. Ask for these sizes, or remove the pool.',
   POOL_IO: 'A system call failed; `cause` is its error.',

@@ -50,6 +50,26 @@ const PLACE_NAMES = [
   'in the graveyard',
 ];
 
+/** Where each chunk was met: a byte a unit for every page that has any. (A Map of locations ends at 2^24 of them.) */
+class Places {
+  readonly #pages = new Map<number, Uint8Array>();
+
+  note(page: number, unit: number, place: Place): void {
+    let units = this.#pages.get(page);
+    if (units === undefined) {
+      units = new Uint8Array(Page.UNITS);
+      this.#pages.set(page, units);
+    }
+    const before = units[unit];
+    check(before === Place.NONE, () => `${where(page, unit)} is ${PLACE_NAMES[before]} and ${PLACE_NAMES[place]}`);
+    units[unit] = place;
+  }
+
+  at(page: number, unit: number): Place {
+    return this.#pages.get(page)?.[unit] ?? Place.NONE;
+  }
+}
+
 class Violation extends Error {
   override readonly name = 'InvariantViolation';
 }
@@ -61,13 +81,8 @@ function check(condition: boolean, message: () => string): void {
 /** Number of items that the index holds. */
 export function checkInvariants(keyspace: Keyspace): number {
   const { memory } = keyspace;
-  const places = new Map<number, Place>();
-  const note = (page: number, unit: number, place: Place): void => {
-    const location = page * Page.UNITS + unit;
-    const before = places.get(location) ?? Place.NONE;
-    check(before === Place.NONE, () => `${where(page, unit)} is ${PLACE_NAMES[before]} and ${PLACE_NAMES[place]}`);
-    places.set(location, place);
-  };
+  const places = new Places();
+  const note = (page: number, unit: number, place: Place): void => places.note(page, unit, place);
   const items = checkIndex(keyspace, note);
   checkGraveyard(keyspace, (page, unit) => note(page, unit, Place.GRAVEYARD));
   noteParticipants(memory, note);
@@ -182,7 +197,7 @@ function notePins(memory: Memory, note: Note): void {
   check(pins === ctl[Super.PIN_COUNT_WORD], () => `${pins} pins, counted ${ctl[Super.PIN_COUNT_WORD]}`);
 }
 
-function checkClasses(memory: Memory, note: Note, places: Map<number, Place>): void {
+function checkClasses(memory: Memory, note: Note, places: Places): void {
   const { ctl } = memory;
   for (let c = 0; c < CLASS_COUNT; c++) {
     const word = memory.classTable + c * SlabClass.WORDS;
@@ -196,6 +211,7 @@ function checkClasses(memory: Memory, note: Note, places: Map<number, Place>): v
         () => `page ${page} is in class ${c}'s list but not of it`,
       );
       pages++;
+      check(pages <= memory.dramPages, () => `class ${c}: its list of pages does not end`);
       checkSlabPage(memory, page, c, note, places);
       page = ctl[info + PageInfo.NEXT_WORD];
       if (page === first) break;
@@ -207,7 +223,7 @@ function checkClasses(memory: Memory, note: Note, places: Map<number, Place>): v
   }
 }
 
-function checkSlabPage(memory: Memory, page: number, slabClass: number, note: Note, places: Map<number, Place>): void {
+function checkSlabPage(memory: Memory, page: number, slabClass: number, note: Note, places: Places): void {
   const { ctl } = memory;
   const info = memory.pageInfo(page);
   let free = 0;
@@ -223,11 +239,11 @@ function checkSlabPage(memory: Memory, page: number, slabClass: number, note: No
   );
   for (let chunk = 0; chunk < ctl[info + PageInfo.CARVED_WORD]; chunk++) {
     const unit = chunk * CLASS_UNITS[slabClass];
-    check(places.has(page * Page.UNITS + unit), () => `${where(page, unit)} of class ${slabClass} is lost`);
+    check(places.at(page, unit) !== Place.NONE, () => `${where(page, unit)} of class ${slabClass} is lost`);
   }
 }
 
-function checkPages(memory: Memory, places: Map<number, Place>, repairs: number): void {
+function checkPages(memory: Memory, places: Places, repairs: number): void {
   const { ctl } = memory;
   const slack = repairs * 2 * CLASS_UNITS[CLASS_COUNT - 1];
   let dramFree = 0;
@@ -245,7 +261,7 @@ function checkPages(memory: Memory, places: Map<number, Place>, repairs: number)
     } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
       let live = 0;
       forEachLogItem(memory, page, (unit, units) => {
-        if (places.get(page * Page.UNITS + unit) === Place.INDEX) live += units;
+        if (places.at(page, unit) === Place.INDEX) live += units;
       });
       // A hint: each death may leave it off by the items that the dead one was moving.
       const counted = ctl[info + PageInfo.FREE_COUNT_WORD];

@@ -431,7 +431,7 @@ export class Keyspace extends Staging {
   }
 
   stats(): StoreStats {
-    return collectStats(this);
+    return collectStats(this.memory);
   }
 
   // ---- prefetch

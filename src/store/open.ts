@@ -143,7 +143,7 @@ function dramPath(directory: string, name: string, geometry: Geometry): string {
   return room >= geometry.dramPages * Page.BYTES ? inMemory : beside;
 }
 
-function openTier(path: string, create: boolean): number {
+export function openTier(path: string, create: boolean): number {
   try {
     return addon.openFile(path, create, false);
   } catch (error) {
@@ -286,6 +286,11 @@ function mapTier(arenas: Bytes[], fd: number, pages: number, options: MapOptions
     const count = Math.min(Page.ARENA_PAGES, pages - page);
     arenas.push(mapBytes(fd, page * Page.BYTES, count * Page.BYTES, options));
   }
+}
+
+/** A seat in memory that is mapped already. */
+export function attachMapped(memory: Memory, path: string): Keyspace {
+  return sit(memory, takeSeat(memory, memory.controlFd, path), path);
 }
 
 /** Locks the byte of a seat that nobody lives in. A dead participant's seat is left to the repair. */

@@ -16,7 +16,6 @@ import {
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
-import type { Keyspace } from './keyspace.js';
 
 export const enum Stat {
   HITS = 0,
@@ -90,8 +89,7 @@ export function classOfPage(memory: Memory, page: number): number {
 }
 
 /** Sums all counters and walks the page table: a few microseconds a thousand pages. */
-export function collectStats(keyspace: Keyspace): StoreStats {
-  const { memory } = keyspace;
+export function collectStats(memory: Memory): StoreStats {
   const { ctl } = memory;
   const counters = sumCounters(memory);
   let items = 0;
@@ -121,7 +119,7 @@ export function collectStats(keyspace: Keyspace): StoreStats {
   for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
   const classes: SlabClassStats[] = [];
   for (let c = 0; c < CLASS_COUNT; c++) {
-    const word = keyspace.slabs.classWord(c);
+    const word = memory.classTable + c * SlabClass.WORDS;
     if (ctl[word + SlabClass.PAGES_WORD] === 0) continue;
     classes.push({
       slabClass: c + 1,
