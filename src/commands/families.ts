@@ -48,6 +48,10 @@ import { sortedSetScan } from './sorted-sets/sorted-set-scan.js';
 import { sorting } from './sorting/sort.js';
 import type { CommandSpec } from './spec.js';
 import { streams } from './streams/stream.js';
+import { streamGroupReads } from './streams/stream-group-read.js';
+import { streamGroups } from './streams/stream-groups.js';
+import { streamInfos } from './streams/stream-info.js';
+import { streamPending } from './streams/stream-pending.js';
 import { streamReads } from './streams/stream-read.js';
 import { bitOperations } from './strings/bit-operations.js';
 import { bitFields } from './strings/bitfield.js';
@@ -115,6 +119,10 @@ export const families: readonly (readonly CommandSpec[])[] = [
   geoSearches,
   streams,
   streamReads,
+  streamGroups,
+  streamGroupReads,
+  streamPending,
+  streamInfos,
   sorting,
 ];
 

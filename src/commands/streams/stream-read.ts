@@ -106,11 +106,13 @@ export function findStreamKeys(context: Context, add: (argument: number, use: nu
   for (let k = 1; k <= words / 2; k++) add(i + k, KeyUse.RO | KeyUse.ACCESS);
 }
 
-export const STREAM_KEYS: KeySpec = {
+const STREAM_KEYS: KeySpec = {
   use: KeyUse.RO | KeyUse.ACCESS,
   begin: { keyword: 'STREAMS', from: 1 },
   find: { last: -1, step: 1, limit: 2 },
 };
+
+export const STREAM_GROUP_KEYS: KeySpec = { ...STREAM_KEYS, begin: { keyword: 'STREAMS', from: 4 } };
 
 /** Argument of key `k`, and of its id. */
 export function keyArgument(k: number): number {

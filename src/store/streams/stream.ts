@@ -33,10 +33,12 @@ export class Stream {
   readonly #view = new DataView(this.#head.buffer);
   readonly #key = Bytes.allocate(ID_KEY_BYTES_MAX);
   readonly #firstId = new StreamId();
+  #isFirstKnown = false;
 
   open(collection: Collection): void {
     if (this.collection !== collection) this.collection = collection;
     this.entry.reset();
+    this.#isFirstKnown = false;
     const head = this.#head;
     const { exists } = collection;
     for (let i = 0; i < head.length; i++) head[i] = exists ? collection.meta(i) : 0;
@@ -77,6 +79,7 @@ export class Stream {
     const { value, valueLength } = entry;
     const change = collection.insertPair(this.#key, 0, length, value, 0, valueLength, 0);
     if (change !== Change.DONE) return change;
+    this.#isFirstKnown = false;
     this.lastId.set(id);
     this.entriesAdded++;
     return this.save();
@@ -85,6 +88,7 @@ export class Stream {
   /** Deletes an entry; false = there is none, or no memory. To be saved. */
   delete(id: StreamId): boolean {
     if (!this.find(id) || this.collection.remove() !== Change.DONE) return false;
+    this.#isFirstKnown = false;
     if (id.compare(this.maxDeletedId) > 0) this.maxDeletedId.set(id);
     return true;
   }
@@ -92,6 +96,7 @@ export class Stream {
   /** Removes so many entries, which there are, from the front; returns how many have gone: none when there is no memory for it. */
   removeFirst(count: number): number {
     const { collection } = this;
+    this.#isFirstKnown = false;
     collection.first();
     for (let removed = 0; removed < count; removed++) if (collection.remove() !== Change.DONE) return removed;
     return count;
@@ -139,14 +144,19 @@ export class Stream {
     this.entry.read(this.collection);
   }
 
-  /** Id of the first entry, 0-0 without entries. The position is lost. */
+  /** Id of the first entry, 0-0 without entries. The position is lost, unless `findFirst` has been called since the last change. */
   get firstId(): StreamId {
+    if (!this.#isFirstKnown) this.findFirst();
+    return this.#firstId;
+  }
+
+  findFirst(): void {
     this.#firstId.setZero();
     if (this.first()) {
       this.loadId();
       this.#firstId.set(this.id);
     }
-    return this.#firstId;
+    this.#isFirstKnown = true;
   }
 
   /** Id of the last entry into `id`; false without entries. */
@@ -156,7 +166,7 @@ export class Stream {
     return true;
   }
 
-  // ---- how far a group has read: by Redis's rules. The position is lost
+  // ---- how far a group has read: by Redis's rules. As firstId
 
   /** True when an entry behind `id` may have been deleted: entries between it and the end cannot be told from counters. */
   hasHoleBehind(id: StreamId): boolean {
