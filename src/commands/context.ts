@@ -10,8 +10,9 @@ import { Counter } from '../layout/counters.js';
 import { ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
 import type { Reply } from '../protocol/resp/reply.js';
-import type { Notify } from '../store/change-feed.js';
+import { Notify } from '../store/change-feed.js';
 import { type Collection, Opened, type Shape } from '../store/collections/collection.js';
+import { publish } from '../store/collections/draft.js';
 import { INLINE_VALUE_BYTES, type Keyspace } from '../store/keyspace.js';
 import type { Client } from './clients/client.js';
 import { ReplyMode } from './clients/client.js';
@@ -146,6 +147,13 @@ export class Context {
     return this.keyspace.hash(this.client.db, this.input, this.argOffset(i), this.argLength(i));
   }
 
+  /** Deletes the key in argument `i`, whose hash is `h`, if it is there: what storing an empty result comes to. */
+  removeKey(h: number, i: number): void {
+    if (!this.find(h, i)) return;
+    this.keyspace.remove();
+    this.notify(Notify.GENERIC, 'del', i);
+  }
+
   /** Positions the cursor on the item of argument `i` whose hash is `h`. */
   find(h: number, i: number): boolean {
     return this.keyspace.find(h, this.client.db, this.input, this.argOffset(i), this.argLength(i));
@@ -207,6 +215,21 @@ export class Context {
     if (opened !== Opened.WRONG_TYPE) return collection;
     this.reply.error(WRONG_TYPE);
     return null;
+  }
+
+  /** As `open`, but a collection that nobody sees until `publish` gives the key to it, in place of whatever that has. */
+  openDraft(index: number, shape: Shape, h: number, i: number): Collection {
+    const collection = this.keyspace.collections[index];
+    collection.openDraft(shape, h, this.input, this.argOffset(i), this.argLength(i));
+    return collection;
+  }
+
+  /** Gives the key in argument `i` to the draft that was opened for it. False = no memory: an error has been replied, the draft is gone. */
+  publish(draft: Collection, h: number, i: number): boolean {
+    const { keyspace, input, db } = this;
+    if (publish(keyspace, draft, h, db, input, this.argOffset(i), this.argLength(i))) return true;
+    this.reply.error(NO_MEMORY);
+    return false;
   }
 
   /** Stages a value of `length` bytes for key argument `i`; false = no memory (nothing is replied). */

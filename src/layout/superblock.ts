@@ -172,6 +172,8 @@ export const enum Shard {
 export const enum Database {
   LOGICAL = 16,
   PHYSICAL = 32,
+  /** The last physical one is never behind a number: it holds collections that are being made (store/collections/draft). */
+  DRAFTS = 31,
   MAP_WORD = 0,
   STATE_WORD = 16,
   COUNTS_WORD = 48,

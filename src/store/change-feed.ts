@@ -43,9 +43,9 @@ export const enum Notify {
 }
 
 export class ChangeFeed {
-  /** Of EXPIRED, EVICTED and NEW, what `onEvent` wants to hear. */
+  /** Of EXPIRED, EVICTED and NEW, of HASH (fields have expired) and GENERIC (the last one), what `onEvent` wants to hear. */
   notifies = 0;
-  /** An item has expired, was evicted or is new; its shard is locked. Set by who sends keyspace events. */
+  /** An item has expired, was evicted or is new, or fields of it have expired; its shard is locked. Set by who sends keyspace events. */
   onEvent: ((kind: Notify, physical: number, bytes: Bytes, offset: number, length: number) => void) | null = null;
   /** Id of the client in whose name changes are made: it may have asked not to hear of its own. */
   origin = 0;

@@ -114,7 +114,7 @@ export class Databases {
 
   #findFree(): number {
     const { ctl, databaseTable } = this.#memory;
-    for (let physical = 0; physical < Database.PHYSICAL; physical++) {
+    for (let physical = 0; physical < Database.DRAFTS; physical++) {
       if (ctl[databaseTable + Database.STATE_WORD + physical] === DatabaseState.FREE) return physical;
     }
     return -1;

@@ -9,6 +9,7 @@ import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
   Database,
+  DatabaseState,
   GATE_HOLDER,
   ParticipantPage as P,
   PageInfo,
@@ -67,6 +68,8 @@ function restoreLocked(memory: Memory, dead: number): void {
   } else {
     releaseAllocatorLocks(memory, dead);
   }
+  // It may have been making a collection, of which parts are settled: the sweep removes them.
+  Atomics.store(ctl, memory.databaseTable + Database.STATE_WORD + Database.DRAFTS, DatabaseState.DEAD);
   releaseShards(memory, dead);
   Atomics.store(ctl, at + Participant.UNBATCHED_WORD, 0);
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.RESTORED);

@@ -3,6 +3,7 @@
  *
  * Facts (conditions, replies, limits, error texts): Redis 7.4's t_hash.c. Invariant: one integer for each field is replied, in order.
  */
+import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection } from '../../store/collections/collection.js';
 import { HashMark } from '../../store/collections/forms.js';
 import {
@@ -19,7 +20,7 @@ import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER } from '../errors.js';
 import { invalidExpiry } from '../keyspace/expiry-options.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { findField, openHash, openHashToRead, removeField } from './hash-fields.js';
+import { findField, notifyRemoved, openHash, openHashToRead, removeField } from './hash-fields.js';
 
 const NO_FIELDS = 'ERR Mandatory argument FIELDS is missing or not at the right position';
 const NOT_POSITIVE = 'ERR Number of fields must be a positive integer';
@@ -115,6 +116,8 @@ function expireFields(context: Context, inSeconds: boolean, isRelative: boolean)
   const condition = conditionArg(context);
   const first = firstField(context, condition === Condition.NONE ? 3 : 4, NOT_GREATER);
   if (first === 0) return;
+  let deleted = 0;
+  let updated = 0;
   reply.deferred();
   for (let i = first; i < context.argc; i++) {
     let result = Result.NO_FIELD;
@@ -124,14 +127,24 @@ function expireFields(context: Context, inSeconds: boolean, isRelative: boolean)
         const isPast = atMs <= context.nowMs;
         result = isPast ? Result.DELETED : Result.DONE;
         if ((isPast ? removeField(hash) : setExpiry(context, hash, atMs)) !== Change.DONE) {
+          notifyExpiries(context, hash, deleted, updated);
           reply.dropDeferred();
           return reply.error(NO_MEMORY);
         }
+        if (isPast) deleted++;
+        else updated++;
       }
     }
     reply.integer(result);
   }
+  notifyExpiries(context, hash, deleted, updated);
   reply.output.release(`*${context.argc - first}\r\n`);
+}
+
+/** One event for all fields: those that a time in the past has deleted count for more. */
+function notifyExpiries(context: Context, hash: Collection, deleted: number, updated: number): void {
+  if (deleted > 0) notifyRemoved(context, hash, 'hdel');
+  else if (updated > 0) context.notify(Notify.HASH, 'hexpire', 1);
 }
 
 function hexpire(context: Context): void {
@@ -190,18 +203,22 @@ function hpersist(context: Context): void {
   if (hash === null) return;
   const first = firstField(context, 2, NOT_POSITIVE);
   if (first === 0) return;
+  let changed = 0;
   reply.deferred();
   for (let i = first; i < context.argc; i++) {
     let result = Result.NO_FIELD;
     if (findField(context, hash, i)) {
       result = hash.expiryMs === 0 ? Result.NO_EXPIRY : Result.DONE;
       if (result === Result.DONE && setExpiry(context, hash, 0) !== Change.DONE) {
+        if (changed > 0) context.notify(Notify.HASH, 'hpersist', 1);
         reply.dropDeferred();
         return reply.error(NO_MEMORY);
       }
+      if (result === Result.DONE) changed++;
     }
     reply.integer(result);
   }
+  if (changed > 0) context.notify(Notify.HASH, 'hpersist', 1);
   reply.output.release(`*${context.argc - first}\r\n`);
 }
 

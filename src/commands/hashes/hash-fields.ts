@@ -4,6 +4,7 @@
  * Invariant: a field whose time has come is not there: whoever finds it removes it. Hashes that have had a field with an expiry carry a
  * mark, so that the others need not look at each field.
  */
+import { Notify } from '../../store/change-feed.js';
 import { type Change, type Collection, HASHES } from '../../store/collections/collection.js';
 import { HashMark } from '../../store/collections/forms.js';
 import { INLINE_VALUE_BYTES } from '../../store/keyspace.js';
@@ -33,15 +34,35 @@ export function hasExpiries(hash: Collection): boolean {
   return (hash.marks & HashMark.EXPIRES) !== 0;
 }
 
-/** Positions on the field in argument `i` and loads it; false = there is none. */
-export function findField(context: Context, hash: Collection, i: number): boolean {
-  if (!hash.seekKey(context.input, context.argOffset(i), context.argLength(i))) return false;
+export const enum Field {
+  ABSENT = 0,
+  THERE = 1,
+  /** Its time has come: it has been removed. */
+  EXPIRED = 2,
+}
+
+/** Positions on the field in argument `i` and loads it. For those who tell themselves who listens that fields have expired. */
+export function seekField(context: Context, hash: Collection, i: number): Field {
+  if (!hash.seekKey(context.input, context.argOffset(i), context.argLength(i))) return Field.ABSENT;
   hash.load();
-  if (hash.expiryMs === 0 || hash.expiryMs > context.nowMs) return true;
+  if (isLive(context, hash)) return Field.THERE;
   removeField(hash);
   // Where it would be inserted, by this command perhaps.
   hash.seekKey(context.input, context.argOffset(i), context.argLength(i));
-  return false;
+  return Field.EXPIRED;
+}
+
+/** Positions on the field in argument `i` and loads it; false = there is none. */
+export function findField(context: Context, hash: Collection, i: number): boolean {
+  const field = seekField(context, hash, i);
+  if (field === Field.EXPIRED) notifyRemoved(context, hash, 'hexpired');
+  return field === Field.THERE;
+}
+
+/** Fields of the key, argument 1, have gone by `event`, with the last of them the key. */
+export function notifyRemoved(context: Context, hash: Collection, event: string): void {
+  context.notify(Notify.HASH, event, 1);
+  if (!hash.exists) context.notify(Notify.GENERIC, 'del', 1);
 }
 
 export function removeField(hash: Collection): Change {

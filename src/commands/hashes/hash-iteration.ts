@@ -15,7 +15,7 @@ import { seekRandom, visitRandom } from '../collections/random-elements.js';
 import type { Context } from '../context.js';
 import { BEYOND, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { hasExpiries, isLive, openHashToRead, removeField, replyFieldValue } from './hash-fields.js';
+import { hasExpiries, isLive, notifyRemoved, openHashToRead, removeField, replyFieldValue } from './hash-fields.js';
 
 const OUT_OF_RANGE = 'ERR value is out of range';
 /** Counts beyond cannot be doubled, which values do. */
@@ -40,11 +40,17 @@ function visitField(context: Context, hash: Collection): number {
 /** Removes the fields whose time has come, so that ranks count live ones. */
 function dropExpired(context: Context, hash: Collection): void {
   if (!hasExpiries(hash)) return;
+  let dropped = 0;
   for (let more = hash.first(); more; more = hash.exists && !hash.atEnd) {
     hash.load();
-    if (!isLive(context, hash)) removeField(hash);
-    else hash.next();
+    if (isLive(context, hash)) {
+      hash.next();
+      continue;
+    }
+    removeField(hash);
+    dropped++;
   }
+  if (dropped > 0) notifyRemoved(context, hash, 'hexpired');
 }
 
 function hrandField(context: Context): void {

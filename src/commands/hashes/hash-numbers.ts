@@ -5,6 +5,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import { writeInteger } from '../../protocol/resp/reply.js';
+import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection } from '../../store/collections/collection.js';
 import { doubleArg, integerArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
@@ -25,12 +26,15 @@ const INT64_MAX = 0x7fffffffffffffffn;
 /** Where results are written before they go into the hash: a worker runs one command at a time. */
 const scratch = Bytes.allocate(512);
 
-/** Stores `length` bytes of the scratch as the field's value. False after an error reply. */
+/** Stores `length` bytes of the scratch as the field's value, by HINCRBY. False after an error reply. */
 function store(context: Context, hash: Collection, found: boolean, length: number): boolean {
   const expiryMs = found ? hash.expiryMs : 0;
-  if (setField(context, hash, found, 2, scratch, 0, length, expiryMs) === Change.DONE) return true;
-  context.reply.error(NO_MEMORY);
-  return false;
+  if (setField(context, hash, found, 2, scratch, 0, length, expiryMs) !== Change.DONE) {
+    context.reply.error(NO_MEMORY);
+    return false;
+  }
+  context.notify(Notify.HASH, 'hincrby', 1);
+  return true;
 }
 
 function hincrBy(context: Context): void {
@@ -75,8 +79,9 @@ function hincrByFloat(context: Context): void {
   const text = shown.length <= scratch.length ? scratch : Bytes.from(shown);
   if (text === scratch) writeText(scratch, 0, shown);
   const expiryMs = found ? hash.expiryMs : 0;
-  if (setField(context, hash, found, 2, text, 0, shown.length, expiryMs) === Change.DONE) reply.bulkString(shown);
-  else reply.error(NO_MEMORY);
+  if (setField(context, hash, found, 2, text, 0, shown.length, expiryMs) !== Change.DONE) return reply.error(NO_MEMORY);
+  context.notify(Notify.HASH, 'hincrbyfloat', 1);
+  reply.bulkString(shown);
 }
 
 const COMMON = {

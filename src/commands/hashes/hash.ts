@@ -2,19 +2,23 @@
  * Hashes: HSET HSETNX HMSET HGET HMGET HGETALL HKEYS HVALS HLEN HSTRLEN HEXISTS HDEL.
  */
 import { ReplyType } from '../../protocol/resp/reply.js';
+import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection } from '../../store/collections/collection.js';
 import { blockArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, wrongArity } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
+  Field,
   findField,
   hasExpiries,
   isLive,
+  notifyRemoved,
   openHash,
   openHashToRead,
   removeField,
   replyFieldValue,
+  seekField,
   setField,
 } from './hash-fields.js';
 
@@ -33,11 +37,13 @@ function setPairs(context: Context): number {
     const { input } = context;
     const at = context.argOffset(i + 1);
     if (setField(context, hash, found, i, input, at, context.argLength(i + 1), 0) !== Change.DONE) {
+      if (i > 2) context.notify(Notify.HASH, 'hset', 1);
       context.reply.error(NO_MEMORY);
       return -1;
     }
     if (!found) created++;
   }
+  context.notify(Notify.HASH, 'hset', 1);
   return created;
 }
 
@@ -56,8 +62,9 @@ function hsetNx(context: Context): void {
   if (findField(context, hash, 2)) return context.reply.integer(0);
   const at = context.argOffset(3);
   const change = setField(context, hash, false, 2, context.input, at, context.argLength(3), 0);
-  if (change === Change.DONE) context.reply.integer(1);
-  else context.reply.error(NO_MEMORY);
+  if (change !== Change.DONE) return context.reply.error(NO_MEMORY);
+  context.notify(Notify.HASH, 'hset', 1);
+  context.reply.integer(1);
 }
 
 function hget(context: Context): void {
@@ -70,11 +77,15 @@ function hget(context: Context): void {
 function hmget(context: Context): void {
   const hash = openHashToRead(context);
   if (hash === null) return;
+  let hasExpired = false;
   context.reply.array(context.argc - 2);
   for (let i = 2; i < context.argc; i++) {
-    if (findField(context, hash, i)) replyFieldValue(context, hash);
+    const field = seekField(context, hash, i);
+    if (field === Field.EXPIRED) hasExpired = true;
+    if (field === Field.THERE) replyFieldValue(context, hash);
     else context.reply.nil();
   }
+  if (hasExpired) notifyRemoved(context, hash, 'hexpired');
 }
 
 const enum Parts {
@@ -151,6 +162,7 @@ function hdel(context: Context): void {
     if (removeField(hash) !== Change.DONE) return context.reply.error(NO_MEMORY);
     deleted++;
   }
+  if (deleted > 0) notifyRemoved(context, hash, 'hdel');
   context.reply.integer(deleted);
 }
 

@@ -4,7 +4,8 @@
 import { ItemType } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
 import { Notify } from '../../store/change-feed.js';
-import { copyCollection, moveCollection } from '../../store/collections/rekey.js';
+import { copyCollection } from '../../store/collections/copy-collection.js';
+import { moveCollection } from '../../store/collections/rekey.js';
 import { integerArg, keyArg, optional, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { DB_OUT_OF_RANGE, NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, SYNTAX } from '../errors.js';
@@ -131,6 +132,11 @@ function moveFound(context: Context, hash: number, db: number, to: number): bool
   return false;
 }
 
+/** The key in argument `i` has taken another one's place: to Redis, which deletes that one first, it is new. */
+function notifyAnew(context: Context, db: number, i: number): void {
+  context.notifyIn(db, Notify.NEW, 'new', i);
+}
+
 function rename(context: Context): void {
   renameKey(context, false);
 }
@@ -143,13 +149,16 @@ function renameKey(context: Context, ifAbsent: boolean): void {
   const { reply, keyHashes } = context;
   if (!context.find(keyHashes[0], 1)) return reply.error(NO_SUCH_KEY);
   context.touch();
-  if (ifAbsent && context.find(keyHashes[1], 2)) {
-    if (!isSameKey(context, 1, 2)) context.touch();
+  const isOther = !isSameKey(context, 1, 2);
+  const existed = context.find(keyHashes[1], 2);
+  if (ifAbsent && existed) {
+    if (isOther) context.touch();
     return reply.integer(0);
   }
   // Once more: the look at the target has moved the cursor.
-  if (!isSameKey(context, 1, 2) && context.find(keyHashes[0], 1)) {
+  if (isOther && context.find(keyHashes[0], 1)) {
     if (!moveFound(context, keyHashes[1], context.db, 2)) return;
+    if (existed) notifyAnew(context, context.db, 2);
     context.notify(Notify.GENERIC, 'rename_from', 1);
     context.notify(Notify.GENERIC, 'rename_to', 2);
   }
@@ -226,11 +235,13 @@ function copy(context: Context): void {
   const hash = hashIn(context, db, 2);
   if (!context.find(context.keyHashes[0], 1)) return reply.integer(0);
   context.touch();
-  if (!replaces && keyspace.find(hash, db, input, context.argOffset(2), context.argLength(2))) {
+  const existed = keyspace.find(hash, db, input, context.argOffset(2), context.argLength(2));
+  if (!replaces && existed) {
     context.touch();
     return reply.integer(0);
   }
   if (!context.find(context.keyHashes[0], 1) || !copyFound(context, hash, db, 2)) return;
+  if (existed) notifyAnew(context, db, 2);
   context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
   reply.integer(1);
 }

@@ -19,9 +19,20 @@ export const enum End {
 /** The list of argument `i`, whose key's hash is `h`, as number `index` of those that are open; null after a WRONGTYPE reply. */
 export function openList(context: Context, index: number, h: number, i: number): Collection | null {
   const list = context.open(index, LISTS, h, i);
-  const size = context.environment.settings.listMaxListpackSize;
-  if (list !== null && size > 0) list.packedEntriesMax = size;
+  if (list !== null) setLimit(context, list);
   return list;
+}
+
+/** A draft for the key in argument `i`: see Context.openDraft. */
+export function openListDraft(context: Context, index: number, h: number, i: number): Collection {
+  const list = context.openDraft(index, LISTS, h, i);
+  setLimit(context, list);
+  return list;
+}
+
+function setLimit(context: Context, list: Collection): void {
+  const size = context.environment.settings.listMaxListpackSize;
+  if (size > 0) list.packedEntriesMax = size;
 }
 
 /** The list of the key, argument 1, for reading: counts a hit or a miss. */

@@ -13,9 +13,22 @@ import { Notify } from '../../store/change-feed.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import type { Subscriptions } from './subscriptions.js';
 
+/** Event classes that the store reports of itself. */
+const STORE_EVENTS = Notify.EXPIRED | Notify.EVICTED | Notify.NEW | Notify.HASH | Notify.GENERIC;
+
 function storeEvent(kind: Notify): string {
-  if (kind === Notify.NEW) return 'new';
-  return kind === Notify.EXPIRED ? 'expired' : 'evicted';
+  switch (kind) {
+    case Notify.NEW:
+      return 'new';
+    case Notify.EXPIRED:
+      return 'expired';
+    case Notify.HASH:
+      return 'hexpired';
+    case Notify.GENERIC:
+      return 'del';
+    default:
+      return 'evicted';
+  }
 }
 
 const PREFIX_BYTES_MAX = 64;
@@ -43,7 +56,7 @@ export class Notifications {
   /** `flags` as notify-keyspace-events has them: without K and E nothing is sent. */
   configure(flags: number): void {
     this.wanted = (flags & (Notify.KEYSPACE | Notify.KEYEVENT)) === 0 ? 0 : flags;
-    this.#keyspace.feed.notifies = this.wanted & (Notify.EXPIRED | Notify.EVICTED | Notify.NEW);
+    this.#keyspace.feed.notifies = this.wanted & STORE_EVENTS;
   }
 
   /** The caller has tested `wanted` for 0. */

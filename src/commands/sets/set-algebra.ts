@@ -11,7 +11,7 @@ import type { Context } from '../context.js';
 import { NO_MEMORY, NO_NUMKEYS, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted, keysFrom } from '../spec.js';
 import { members } from './member-table.js';
-import { Added, addMember, openSet } from './set-members.js';
+import { Added, addMember, openSet, openSetDraft } from './set-members.js';
 
 const TOO_MANY_KEYS = "ERR Number of keys can't be greater than number of args";
 const NEGATIVE_LIMIT = "ERR LIMIT can't be negative";
@@ -110,23 +110,32 @@ function replyMembers(context: Context): void {
 
 /** Makes what has been gathered the value of the first key, and replies its size. `event` is what listeners are told. */
 function store(context: Context, event: string): void {
-  const { keyspace, reply, keyHashes } = context;
-  const existed = context.find(keyHashes[0], 1);
-  if (existed) keyspace.remove();
+  const { reply, keyHashes } = context;
   const { size } = members;
-  const set = openSet(context, 0, keyHashes[0], 1) as Collection;
-  for (let i = 0; i < members.count; i++) {
-    if (!members.has(i)) continue;
-    if (addMember(context, set, members.bytes, members.offsets[i], members.lengths[i], 1) !== Added.FAILED) continue;
-    // Half a result is none.
+  if (size === 0) {
+    context.removeKey(keyHashes[0], 1);
+    return reply.integer(0);
+  }
+  const set = openSetDraft(context, 0, keyHashes[0], 1);
+  const isWhole = fill(context, set);
+  members.clear();
+  if (!isWhole) {
     if (set.exists) set.removeKey();
-    members.clear();
     return reply.error(NO_MEMORY);
   }
-  members.clear();
-  if (size > 0) context.notify(Notify.SET, event, 1);
-  else if (existed) context.notify(Notify.GENERIC, 'del', 1);
+  if (!context.publish(set, keyHashes[0], 1)) return;
+  context.notify(Notify.SET, event, 1);
   reply.integer(size);
+}
+
+/** Adds the gathered members to a set; false = no memory for all of them. */
+function fill(context: Context, set: Collection): boolean {
+  for (let i = 0; i < members.count; i++) {
+    if (!members.has(i)) continue;
+    const added = addMember(context, set, members.bytes, members.offsets[i], members.lengths[i], 1);
+    if (added === Added.FAILED) return false;
+  }
+  return true;
 }
 
 function sinter(context: Context): void {

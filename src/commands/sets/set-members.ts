@@ -34,6 +34,13 @@ export function openSet(context: Context, index: number, h: number, i: number): 
   return set;
 }
 
+/** A draft for the key in argument `i`: see Context.openDraft. */
+export function openSetDraft(context: Context, index: number, h: number, i: number): Collection {
+  const set = context.openDraft(index, SETS, h, i);
+  setLimits(context, set);
+  return set;
+}
+
 /** The set of the key, argument 1, for reading: counts a hit or a miss. */
 export function openSetToRead(context: Context): Collection | null {
   const set = openSet(context, 0, context.keyHash, 1);

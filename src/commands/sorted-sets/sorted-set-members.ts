@@ -10,12 +10,21 @@ import type { Context } from '../context.js';
 /** The sorted set of argument `i`, whose key's hash is `h`, as number `index` of those that are open; null after a WRONGTYPE reply. */
 export function openSortedSet(context: Context, index: number, h: number, i: number): Collection | null {
   const set = context.open(index, SORTED_SETS, h, i);
-  if (set !== null) {
-    const { settings } = context.environment;
-    set.packedEntriesMax = settings.zsetMaxListpackEntries;
-    set.packedElementMax = settings.zsetMaxListpackValue;
-  }
+  if (set !== null) setLimits(context, set);
   return set;
+}
+
+/** A draft for the key in argument `i`: see Context.openDraft. */
+export function openSortedSetDraft(context: Context, index: number, h: number, i: number): Collection {
+  const set = context.openDraft(index, SORTED_SETS, h, i);
+  setLimits(context, set);
+  return set;
+}
+
+function setLimits(context: Context, set: Collection): void {
+  const { settings } = context.environment;
+  set.packedEntriesMax = settings.zsetMaxListpackEntries;
+  set.packedElementMax = settings.zsetMaxListpackValue;
 }
 
 /** The sorted set of the key, argument 1, for reading: counts a hit or a miss. */

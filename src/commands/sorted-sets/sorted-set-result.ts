@@ -8,7 +8,7 @@ import { Change, type Collection } from '../../store/collections/collection.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY } from '../errors.js';
 import { members } from '../sets/member-table.js';
-import { openSortedSet } from './sorted-set-members.js';
+import { openSortedSetDraft } from './sorted-set-members.js';
 
 const KEPT_SCORES_MAX = 1 << 17;
 
@@ -47,25 +47,35 @@ export function replyMember(context: Context, i: number, withScore: boolean, isP
 
 /** Makes the gathered members the value of key `k` of the command, and replies how many there are; `event` says that it was made. */
 export function storeResult(context: Context, event: string, k = 0): void {
-  const { keyspace, reply } = context;
+  const { reply } = context;
   const hash = context.keyHashes[k];
   const i = context.keyArguments[k];
   const { size } = members;
-  if (context.find(hash, i)) {
-    keyspace.remove();
-    if (size === 0) context.notify(Notify.GENERIC, 'del', i);
-  }
-  const set = openSortedSet(context, 0, hash, i) as Collection;
-  for (let i = 0; i < members.count; i++) {
-    if (!members.has(i)) continue;
-    if (set.insertScored(scores[i], members.bytes, members.offsets[i], members.lengths[i]) === Change.DONE) continue;
-    if (set.exists) set.removeKey();
+  if (size === 0) {
     clearResult();
+    context.removeKey(hash, i);
+    return reply.integer(0);
+  }
+  const set = openSortedSetDraft(context, 0, hash, i);
+  const isWhole = fill(set);
+  clearResult();
+  if (!isWhole) {
+    if (set.exists) set.removeKey();
     return reply.error(NO_MEMORY);
   }
-  clearResult();
-  if (size > 0) context.notify(Notify.ZSET, event, i);
+  if (!context.publish(set, hash, i)) return;
+  context.notify(Notify.ZSET, event, i);
   reply.integer(size);
+}
+
+/** Adds the gathered members to a sorted set; false = no memory for all of them. */
+function fill(set: Collection): boolean {
+  for (let i = 0; i < members.count; i++) {
+    if (!members.has(i)) continue;
+    const change = set.insertScored(scores[i], members.bytes, members.offsets[i], members.lengths[i]);
+    if (change !== Change.DONE) return false;
+  }
+  return true;
 }
 
 /** The numbers of the gathered members in the order of a sorted set. */

@@ -13,7 +13,7 @@ import { mayReadEveryKey } from '../acl/check.js';
 import { blockArg, integerArg, keyArg, oneOf, patternArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX, WRONG_TYPE } from '../errors.js';
-import { openList } from '../lists/list-elements.js';
+import { End, openListDraft, push } from '../lists/list-elements.js';
 import { members } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysUnknown } from '../spec.js';
 import { clearElements, elements, sortedByNumber, sortedByText, unsorted } from './sort-order.js';
@@ -239,25 +239,32 @@ function gatherResult(context: Context, sorted: Uint32Array): void {
 }
 
 function store(context: Context): void {
-  const { keyspace, reply } = context;
+  const { reply } = context;
   const hash = context.keyHashes[1];
   const i = context.keyArguments[1];
   const size = members.count;
-  const existed = context.find(hash, i);
-  if (existed) keyspace.remove();
-  const list = openList(context, 0, hash, i) as Collection;
-  for (let n = 0; n < size; n++) {
-    list.toEnd();
-    if (list.insert(members.bytes, members.offsets[n], members.lengths[n]) === Change.DONE) continue;
-    // Half a result is none.
+  if (size === 0) {
+    context.removeKey(hash, i);
+    return reply.integer(0);
+  }
+  const list = openListDraft(context, 0, hash, i);
+  const isWhole = fill(list);
+  members.clear();
+  if (!isWhole) {
     if (list.exists) list.removeKey();
-    members.clear();
     return reply.error(NO_MEMORY);
   }
-  members.clear();
-  if (size > 0) context.notify(Notify.LIST, 'sortstore', i);
-  else if (existed) context.notify(Notify.GENERIC, 'del', i);
+  if (!context.publish(list, hash, i)) return;
+  context.notify(Notify.LIST, 'sortstore', i);
   reply.integer(size);
+}
+
+/** Appends what has been gathered to a list; false = no memory for all of it. */
+function fill(list: Collection): boolean {
+  for (let n = 0; n < members.count; n++) {
+    if (push(list, End.RIGHT, members.bytes, members.offsets[n], members.lengths[n]) !== Change.DONE) return false;
+  }
+  return true;
 }
 
 function run(context: Context, mayStore: boolean): void {

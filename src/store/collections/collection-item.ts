@@ -9,7 +9,7 @@ import { Form, Order, Root, rootOffset } from '../../layout/collection.js';
 import { Item, itemBytes } from '../../layout/item.js';
 import { Page, unitsOf } from '../../layout/location.js';
 import { Leaf } from '../../layout/node.js';
-import { PageKind } from '../../layout/superblock.js';
+import { Database, PageKind } from '../../layout/superblock.js';
 import { NO_PAGE } from '../../memory/page-pool.js';
 import { CLASS_OF_UNITS, CLASS_UNITS } from '../../memory/slab-classes.js';
 import { copyBytes } from '../../native/copy.js';
@@ -71,12 +71,27 @@ export abstract class CollectionItem extends TreeBuilder {
       return Opened.OPEN;
     }
     this.#begin(shape, hash);
-    this.#database = keyspace.physical(db);
+    this.#beginAbsent(keyspace.physical(db), bytes, offset, length);
+    return Opened.ABSENT;
+  }
+
+  /** Begins a draft under the name of a key whose lock is held: see draft.ts. */
+  openDraft(shape: Shape, hash: number, bytes: Bytes, offset: number, length: number): void {
+    this.#begin(shape, hash);
+    this.#beginAbsent(Database.DRAFTS, bytes, offset, length);
+  }
+
+  #beginAbsent(database: number, bytes: Bytes, offset: number, length: number): void {
+    this.#database = database;
     if (this.#keyBytes !== bytes) this.#keyBytes = bytes;
     this.#keyOffset = offset;
     this.#keyLength = length;
     this.#bindNothing();
-    return Opened.ABSENT;
+  }
+
+  /** Puts the keyspace's cursor on the item. */
+  standOnItem(): void {
+    this.keyspace.standOn(this.keyHash, this.page, this.unit);
   }
 
   /** Opens the collection that the keyspace's cursor stands on. */

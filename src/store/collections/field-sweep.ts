@@ -7,6 +7,7 @@
 import { Bucket } from '../../layout/bucket.js';
 import { ItemType } from '../../layout/item.js';
 import { NO_PAGE } from '../../memory/page-pool.js';
+import { Notify } from '../change-feed.js';
 import type { Keyspace } from '../keyspace.js';
 import type { Collection } from './collection.js';
 import { HashMark, marksOf } from './forms.js';
@@ -50,12 +51,32 @@ export class FieldSweep {
     fields.openFound(HASHES);
     let left = fields.isPacked ? fields.count : FIELDS_A_VISIT;
     if (!fields.isPacked && fields.count > FIELDS_A_VISIT) fields.seekHash(Math.floor(Math.random() * 2 ** 32));
-    for (; left > 0 && fields.exists && !fields.atEnd; left--) this.#sweepField(fields);
+    let removed = 0;
+    for (; left > 0 && fields.exists && !fields.atEnd; left--) if (this.#sweepField(fields)) removed++;
+    if (removed > 0 && fields.exists) this.#tell(fields, Notify.HASH);
   }
 
-  #sweepField(fields: Collection): void {
+  /** True when the field's time had come. */
+  #sweepField(fields: Collection): boolean {
     fields.load();
-    if (fields.expiryMs === 0 || fields.expiryMs > this.#keyspace.nowMs) fields.next();
-    else fields.remove();
+    if (fields.expiryMs === 0 || fields.expiryMs > this.#keyspace.nowMs) {
+      fields.next();
+      return false;
+    }
+    // With the last field the key goes, and its name.
+    if (fields.count === 1) {
+      this.#tell(fields, Notify.HASH);
+      this.#tell(fields, Notify.GENERIC);
+    }
+    fields.remove();
+    return true;
+  }
+
+  /** Fields have expired (HASH), and with the last of them the key has gone (GENERIC). */
+  #tell(fields: Collection, event: Notify): void {
+    const keyspace = this.#keyspace;
+    if ((keyspace.feed.notifies & event) === 0) return;
+    fields.standOnItem();
+    keyspace.feed.noteEvent(event, keyspace.value, keyspace.itemOffset >>> 2);
   }
 }
