@@ -1,5 +1,5 @@
 /**
- * entresol pool info|check: a pool looked at without a server. Reads only; refuses while a server or an embedding program has it.
+ * entresol pool info|check|export: a pool looked at without a server. Reads only; refuses while a server or an embedding program has it.
  *
  * Exit code 0 = done, and for check: sound; 1 = damaged; 2 = the pool cannot be looked at (in use, not there, not ours), or wrong usage.
  */
@@ -11,17 +11,20 @@ import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 /** Version of the JSON forms: goes up when a field changes its meaning or goes. */
 const JSON_VERSION = 1;
 
-const ACTIONS = ['info', 'check'];
+const STDOUT = 1;
+const ACTIONS = ['info', 'check', 'export'];
 
 export function poolHelp(): string {
   return `Usage: entresol pool info PATH [--json]
        entresol pool check PATH [--json]
+       entresol pool export PATH > FILE
 
 Looks at the pool in a folder, without a server. Reads only. While a server or an embedding program has the pool open it is
 refused, with the process that has it.
 
   info    header, sizes, tiers, pages by kind, items, databases, slab classes
   check   walks the whole pool: index, items, collections, free lists, log pages, counts
+  export  all items as newline JSON on standard output (docs/operate.md says in which form)
 
 What a killed server left half done is mended in memory for the check, as the next start will do it, and never in the files.
 
@@ -37,7 +40,9 @@ export async function pool(args: readonly string[]): Promise<number> {
   const [action, path, ...more] = args.filter((arg) => arg !== '--json');
   if (!ACTIONS.includes(action ?? '')) {
     const hint = action === undefined ? '' : suggestion(action, ACTIONS);
-    console.error(`entresol pool: info or check is expected, not '${action ?? ''}'.${hint} See entresol pool --help.`);
+    console.error(
+      `entresol pool: info, check or export is expected, not '${action ?? ''}'.${hint} See entresol pool --help.`,
+    );
     return EXIT_USAGE;
   }
   if (path === undefined || path.startsWith('-') || more.length > 0) {
@@ -63,7 +68,8 @@ async function run(action: string, path: string, isJson: boolean): Promise<numbe
     return EXIT_USAGE;
   }
   try {
-    return action === 'info' ? await info(copy, path, isJson) : await check(copy, path, isJson);
+    if (action === 'info') return await info(copy, path, isJson);
+    return action === 'check' ? await check(copy, path, isJson) : await exportItems(copy);
   } finally {
     copy.close();
   }
@@ -94,4 +100,18 @@ async function check(copy: PoolCopy, path: string, isJson: boolean): Promise<num
   if (isJson) console.log(JSON.stringify({ version: JSON_VERSION, path, state, problem, items, deaths }, null, 2));
   else console.log(checkText(path, copy, { items, problem, deaths }));
   return problem === '' ? 0 : EXIT_FAILURE;
+}
+
+async function exportItems(copy: PoolCopy): Promise<number> {
+  const { PoolExport, TextOutput } = await import('../store/pool-export.js');
+  try {
+    new PoolExport(copy.attach(), new TextOutput(STDOUT)).run(Date.now());
+    return 0;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    // A reader that has seen enough (head) needs no message.
+    if (code !== 'EPIPE') console.error(`entresol: export: ${message}`);
+    return EXIT_FAILURE;
+  }
 }

@@ -1,0 +1,193 @@
+/**
+ * Everything that a pool holds as newline JSON: one line an item, in no particular order within a database.
+ *
+ *     {"db":0,"key":"greeting","type":"string","value":"hello","expiresAtMs":1893456000000,"flags":3}
+ *
+ *     list, set   ["a","b"]                     zset    [["member",1.5],["other","inf"]]
+ *     hash        [["field","value"],["field that expires","value",1893456000000]]
+ *     stream      [["1-0",["field","value"]]], and beside it lastId, maxDeletedId, entriesAdded
+ *
+ * Bytes are a JSON string where they are valid UTF-8 of at most 1 MiB, else {"base64":"..."}. What has expired is left out, and so are consumer
+ * groups. Invariant: bytes come out as they were; no line is ever whole in memory, so its length has no limit.
+ */
+import { isUtf8 } from 'node:buffer';
+import { writeSync } from 'node:fs';
+import type { Bytes } from '../layout/bytes.js';
+import { ItemType } from '../layout/item.js';
+import { Database } from '../layout/superblock.js';
+import { type Collection, HASHES, LISTS, SETS, type Shape, SORTED_SETS, STREAMS } from './collections/collection.js';
+import type { Keyspace } from './keyspace.js';
+import { scanBucket } from './scan.js';
+import { Stream } from './streams/stream.js';
+
+const TEXT_MAX_BYTES = 1 << 20;
+/** A multiple of three: the parts' base64 can be put together. */
+const BASE64_STEP_BYTES = 3 << 16;
+const FLUSH_CHARACTERS = 1 << 16;
+const AGAIN_MS = 5;
+
+/** Text to a descriptor, a good deal at a time, whether that blocks or not. */
+export class TextOutput {
+  readonly #fd: number;
+  #held = '';
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  add(text: string): void {
+    this.#held += text;
+    if (this.#held.length >= FLUSH_CHARACTERS) this.flush();
+  }
+
+  flush(): void {
+    const bytes = Buffer.from(this.#held, 'utf8');
+    this.#held = '';
+    for (let at = 0; at < bytes.length; ) {
+      try {
+        at += writeSync(this.#fd, bytes, at);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);
+      }
+    }
+  }
+}
+
+export class PoolExport {
+  /** Items written. */
+  items = 0;
+  readonly #keyspace: Keyspace;
+  readonly #out: TextOutput;
+  readonly #stream = new Stream();
+
+  /** `keyspace`: of a participant that is alone in its pool, or of a copy. */
+  constructor(keyspace: Keyspace, out: TextOutput) {
+    this.#keyspace = keyspace;
+    this.#out = out;
+  }
+
+  run(nowMs: number): void {
+    this.#keyspace.setClock(nowMs);
+    for (let db = 0; db < Database.LOGICAL; db++) {
+      if (this.#keyspace.databases.size(db) === 0) continue;
+      const visit = (): void => this.#item(db);
+      for (let cursor = 0; ; ) {
+        cursor = scanBucket(this.#keyspace, db, cursor, visit);
+        if (cursor === 0) break;
+      }
+    }
+    this.#out.flush();
+  }
+
+  #item(db: number): void {
+    const { keyBytes, keyOffset, keyLength, expiryMs, clientFlags, type } = this.#keyspace;
+    this.#out.add(`{"db":${db},"key":`);
+    this.#bytes(keyBytes, keyOffset, keyLength);
+    if (expiryMs !== 0) this.#out.add(`,"expiresAtMs":${expiryMs}`);
+    if (clientFlags !== 0) this.#out.add(`,"flags":${clientFlags >>> 0}`);
+    this.#value(type);
+    this.#out.add('}\n');
+    this.items++;
+  }
+
+  #value(type: number): void {
+    switch (type) {
+      case ItemType.STRING: {
+        const { value, valueOffset, valueLength } = this.#keyspace;
+        this.#out.add(',"type":"string","value":');
+        return this.#bytes(value, valueOffset, valueLength);
+      }
+      case ItemType.LIST:
+        return this.#elements('list', LISTS, (list) => this.#key(list));
+      case ItemType.SET:
+        return this.#elements('set', SETS, (set) => this.#key(set));
+      case ItemType.ZSET:
+        return this.#elements('zset', SORTED_SETS, (set) => this.#member(set));
+      case ItemType.HASH:
+        return this.#elements('hash', HASHES, (hash) => this.#field(hash));
+      case ItemType.STREAM:
+        return this.#entries();
+      default:
+        throw new Error(`an item of type ${type}`);
+    }
+  }
+
+  #elements(name: string, shape: Shape, write: (collection: Collection) => void): void {
+    const [collection] = this.#keyspace.collections;
+    collection.openFound(shape);
+    this.#out.add(`,"type":"${name}","value":[`);
+    let isFirst = true;
+    for (let more = collection.first(); more; more = collection.next()) {
+      collection.load();
+      if (collection.expiryMs !== 0 && collection.expiryMs <= this.#keyspace.nowMs) continue;
+      if (!isFirst) this.#out.add(',');
+      isFirst = false;
+      write(collection);
+    }
+    this.#out.add(']');
+  }
+
+  #key({ key, keyOffset, keyLength }: Collection): void {
+    this.#bytes(key, keyOffset, keyLength);
+  }
+
+  #member(set: Collection): void {
+    const { score } = set;
+    this.#out.add('[');
+    this.#key(set);
+    this.#out.add(Number.isFinite(score) ? `,${JSON.stringify(score)}]` : `,"${score < 0 ? '-' : ''}inf"]`);
+  }
+
+  #field(hash: Collection): void {
+    this.#out.add('[');
+    this.#key(hash);
+    this.#out.add(',');
+    this.#bytes(hash.value, hash.valueOffset, hash.valueLength);
+    this.#out.add(hash.expiryMs === 0 ? ']' : `,${hash.expiryMs}]`);
+  }
+
+  #entries(): void {
+    const [collection] = this.#keyspace.collections;
+    collection.openFound(STREAMS);
+    const stream = this.#stream;
+    stream.open(collection);
+    const { lastId, maxDeletedId, entriesAdded } = stream;
+    this.#out.add(
+      `,"type":"stream","lastId":"${lastId}","maxDeletedId":"${maxDeletedId}","entriesAdded":${entriesAdded}`,
+    );
+    this.#out.add(',"value":[');
+    let isFirst = true;
+    for (let more = stream.first(); more; more = stream.next()) {
+      stream.load();
+      this.#out.add(`${isFirst ? '' : ','}["${stream.id}",[`);
+      isFirst = false;
+      this.#pairs(stream);
+      this.#out.add(']]');
+    }
+    this.#out.add(']');
+  }
+
+  #pairs({ entry }: Stream): void {
+    for (let i = entry.pairs; i > 0; i--) {
+      entry.next();
+      this.#bytes(entry.nameBytes, entry.nameOffset, entry.nameLength);
+      this.#out.add(',');
+      this.#bytes(entry.fieldBytes, entry.fieldOffset, entry.fieldLength);
+      if (i > 1) this.#out.add(',');
+    }
+  }
+
+  #bytes({ u8 }: Bytes, offset: number, length: number): void {
+    const bytes = Buffer.from(u8.buffer, u8.byteOffset + offset, length);
+    if (length <= TEXT_MAX_BYTES && isUtf8(bytes)) {
+      this.#out.add(JSON.stringify(bytes.toString('utf8')));
+      return;
+    }
+    this.#out.add('{"base64":"');
+    for (let at = 0; at < length; at += BASE64_STEP_BYTES) {
+      this.#out.add(bytes.toString('base64', at, Math.min(length, at + BASE64_STEP_BYTES)));
+    }
+    this.#out.add('"}');
+  }
+}
