@@ -5,20 +5,25 @@
  *
  *     list, set   ["a","b"]                     zset    [["member",1.5],["other","inf"]]
  *     hash        [["field","value"],["field that expires","value",1893456000000]]
- *     stream      [["1-0",["field","value"]]], and beside it lastId, maxDeletedId, entriesAdded
+ *     stream      [["1-0",["field","value"]]], and beside it lastId, maxDeletedId, entriesAdded, groups
+ *     group       {"name":"g","lastId":"1-0","entriesRead":1,"consumers":[{"name":"c","seenAtMs":1,"activeAtMs":null}],
+ *                  "pending":[["1-0","c",deliveredAtMs,deliveries]]}
  *
- * Bytes are a JSON string where they are valid UTF-8 of at most 1 MiB, else {"base64":"..."}. What has expired is left out, and so are consumer
- * groups. Invariant: bytes come out as they were; no line is ever whole in memory, so its length has no limit.
+ * Bytes are a JSON string where they are valid UTF-8 of at most 1 MiB, else {"base64":"..."}. What has expired is left out. Invariant: bytes come out as they were; no line is ever whole in memory, so its length has no limit.
  */
 import { isUtf8 } from 'node:buffer';
 import { writeSync } from 'node:fs';
 import type { Bytes } from '../layout/bytes.js';
 import { ItemType } from '../layout/item.js';
+import { NO_COUNTER } from '../layout/stream.js';
 import { Database } from '../layout/superblock.js';
 import { type Collection, HASHES, LISTS, SETS, type Shape, SORTED_SETS, STREAMS } from './collections/collection.js';
 import type { Keyspace } from './keyspace.js';
 import { scanBucket } from './scan.js';
+import { StreamGroups } from './streams/groups.js';
+import { PendingEntries } from './streams/pending.js';
 import { Stream } from './streams/stream.js';
+import { StreamId } from './streams/stream-id.js';
 
 const TEXT_MAX_BYTES = 1 << 20;
 /** A multiple of three: the parts' base64 can be put together. */
@@ -54,12 +59,21 @@ export class TextOutput {
   }
 }
 
+/** Short bytes as JSON. */
+function jsonOf({ u8 }: Pick<Bytes, 'u8'>, offset: number, length: number): string {
+  const bytes = Buffer.from(u8.buffer, u8.byteOffset + offset, length);
+  return isUtf8(bytes) ? JSON.stringify(bytes.toString('utf8')) : `{"base64":"${bytes.toString('base64')}"}`;
+}
+
 export class PoolExport {
   /** Items written. */
   items = 0;
   readonly #keyspace: Keyspace;
   readonly #out: TextOutput;
   readonly #stream = new Stream();
+  readonly #groups = new StreamGroups(this.#stream);
+  readonly #pending = new PendingEntries(this.#stream, this.#groups);
+  readonly #first = new StreamId();
 
   /** `keyspace`: of a participant that is alone in its pool, or of a copy. */
   constructor(keyspace: Keyspace, out: TextOutput) {
@@ -165,7 +179,43 @@ export class PoolExport {
       this.#pairs(stream);
       this.#out.add(']]');
     }
+    this.#out.add('],"groups":[');
+    const { count } = this.#groups;
+    for (let i = 0; i < count; i++) {
+      if (i > 0) this.#out.add(',');
+      this.#groups.loadGroup(i);
+      this.#group();
+    }
     this.#out.add(']');
+  }
+
+  /** The group that is loaded. */
+  #group(): void {
+    const groups = this.#groups;
+    const { lastId, entriesRead, nameBytes, nameOffset, nameLength } = groups;
+    this.#out.add('{"name":');
+    this.#bytes(nameBytes, nameOffset, nameLength);
+    this.#out.add(`,"lastId":"${lastId}","entriesRead":${entriesRead === NO_COUNTER ? null : entriesRead}`);
+    this.#out.add(',"consumers":[');
+    const names = new Map<number, string>();
+    const { consumerCount } = groups;
+    for (let i = 0; i < consumerCount; i++) {
+      groups.loadConsumer(i);
+      const name = jsonOf(groups.nameBytes, groups.nameOffset, groups.nameLength);
+      names.set(groups.consumer, name);
+      const active = groups.activeMs < 0 ? null : groups.activeMs;
+      this.#out.add(`${i > 0 ? ',' : ''}{"name":${name},"seenAtMs":${groups.seenMs},"activeAtMs":${active}}`);
+    }
+    this.#out.add('],"pending":[');
+    this.#first.setZero();
+    const pending = this.#pending;
+    let isFirst = true;
+    for (let more = pending.seek(this.#first); more; more = pending.next()) {
+      const { id, consumer, deliveredMs, deliveries } = pending;
+      this.#out.add(`${isFirst ? '' : ','}["${id}",${names.get(consumer)},${deliveredMs},${deliveries}]`);
+      isFirst = false;
+    }
+    this.#out.add(']}');
   }
 
   #pairs({ entry }: Stream): void {
@@ -180,8 +230,8 @@ export class PoolExport {
 
   #bytes({ u8 }: Bytes, offset: number, length: number): void {
     const bytes = Buffer.from(u8.buffer, u8.byteOffset + offset, length);
-    if (length <= TEXT_MAX_BYTES && isUtf8(bytes)) {
-      this.#out.add(JSON.stringify(bytes.toString('utf8')));
+    if (length <= TEXT_MAX_BYTES) {
+      this.#out.add(jsonOf({ u8 }, offset, length));
       return;
     }
     this.#out.add('{"base64":"');

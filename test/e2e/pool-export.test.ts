@@ -59,6 +59,11 @@ describe('entresol pool export', () => {
     await send(client, ['XADD', 'stream', '2-0', 'f', 'v2', 'g', 'w2'], '$3\r\n2-0\r\n');
     await send(client, ['XADD', 'stream', '3-0', 'x', 'y'], '$3\r\n3-0\r\n');
     await send(client, ['XDEL', 'stream', '3-0'], ':1\r\n');
+    await send(client, ['XGROUP', 'CREATE', 'stream', 'group', '0'], '+OK\r\n');
+    await send(client, ['XGROUP', 'CREATECONSUMER', 'stream', 'group', 'idle'], ':1\r\n');
+    const read = ['XREADGROUP', 'GROUP', 'group', 'c\xff', 'COUNT', '1', 'STREAMS', 'stream', '>'];
+    const entry = '*2\r\n$3\r\n1-1\r\n*4\r\n$1\r\nf\r\n$1\r\nv\r\n$1\r\ng\r\n$1\r\nw\r\n';
+    await send(client, read, `*1\r\n*2\r\n$6\r\nstream\r\n*1\r\n${entry}`);
     await send(client, ['SELECT', '9'], '+OK\r\n');
     await send(client, ['SET', 'list', 'another database'], '+OK\r\n');
     for (let i = 0; i < 3000; i++) await send(client, ['RPUSH', 'many', `element ${i}`], `:${i + 1}\r\n`);
@@ -107,6 +112,18 @@ describe('entresol pool export', () => {
       value: [
         ['1-1', ['f', 'v', 'g', 'w']],
         ['2-0', ['f', 'v2', 'g', 'w2']],
+      ],
+      groups: [
+        {
+          name: 'group',
+          lastId: '1-1',
+          entriesRead: null,
+          consumers: [
+            { name: { base64: 'Y/8=' }, seenAtMs: expect.any(Number), activeAtMs: expect.any(Number) },
+            { name: 'idle', seenAtMs: expect.any(Number), activeAtMs: null },
+          ],
+          pending: [['1-1', { base64: 'Y/8=' }, expect.any(Number), 1]],
+        },
       ],
     });
     expect(line('0/"flagged"')).toMatchObject({ flags: 77, value: 'hi' });
