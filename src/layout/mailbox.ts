@@ -55,7 +55,7 @@ export const enum MessageKind {
   CHANGED = 4,
   /** A tracked key changed: a = low word of the id of the client that did it; A = the key. */
   INVALIDATE = 5,
-  /** A database was emptied: nothing that clients have cached holds. */
+  /** Databases were emptied (b = 0: nothing that clients have cached holds) or exchanged (b = 1); who waits for a key looks for itself. */
   INVALIDATE_ALL = 6,
   /**
    * An invalidation for a client whose id is a. b = 2 or 3: of a client that redirects to it (A = that one's id in decimals, b its protocol

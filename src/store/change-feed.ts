@@ -7,7 +7,7 @@
  */
 import type { Bytes } from '../layout/bytes.js';
 import { InterestKind } from '../layout/interest.js';
-import { Item } from '../layout/item.js';
+import { Item, ItemType } from '../layout/item.js';
 import { MessageKind } from '../layout/mailbox.js';
 import { Database, DatabaseState, Participant, ParticipantRole, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
@@ -77,12 +77,24 @@ export class ChangeFeed {
   /** The item is being removed. What expires or is evicted does so in nobody's name; what was flushed was gone before. */
   noteRemoval(item: Bytes, header: number, event: Notify): void {
     const { ctl, databaseTable } = this.#memory;
-    const database = item.i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT;
-    if (ctl[databaseTable + Database.STATE_WORD + database] === DatabaseState.DEAD) return;
+    const shape = item.i32[header + Item.SHAPE_WORD];
+    if (ctl[databaseTable + Database.STATE_WORD + (shape >>> Item.DB_SHIFT)] === DatabaseState.DEAD) return;
     const { origin } = this;
     if (event !== Notify.NONE) this.origin = 0;
     this.noteChange(item, header, false);
     this.origin = origin;
+    if (event !== Notify.NONE && ((shape >>> Item.TYPE_SHIFT) & Item.TYPE_MASK) === ItemType.STREAM) {
+      this.#tellOfStream(item, header);
+    }
+  }
+
+  /** A stream expires or is evicted: who waits in a group of it looks for itself. */
+  #tellOfStream(item: Bytes, header: number): void {
+    if (Atomics.load(this.#memory.ctl, Super.WAITERS_WORD) === 0) return;
+    const { i32 } = item;
+    const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
+    const check = this.interests.check(item, (header << 2) + Item.HEADER_BYTES, keyLength);
+    this.tellWaiters(i32[header + Item.HASH_WORD], check);
   }
 
   /** What `notifies` asks for has happened to an item. */
@@ -143,13 +155,22 @@ export class ChangeFeed {
     this.mailboxes.send(seat, MessageKind.CHANGED, hash, check, ctlBytes, 0, 0, ctlBytes, 0, 0);
   }
 
-  /** A database was emptied or exchanged. The gate is closed. */
+  /** A database was emptied. The gate is closed. */
   flushed(): void {
+    this.#tellAll(0);
+  }
+
+  /** Two databases were exchanged. The gate is closed. */
+  swapped(): void {
+    this.#tellAll(1);
+  }
+
+  #tellAll(swapped: number): void {
     const { ctl, participantTable } = this.#memory;
     const { ctlBytes } = this;
     for (let seat = 0; seat < Participant.MAX; seat++) {
       if (ctl[participantTable + seat * Participant.WORDS + Participant.ROLES_WORD] === 0) continue;
-      this.mailboxes.send(seat, MessageKind.INVALIDATE_ALL, this.origin, 0, ctlBytes, 0, 0, ctlBytes, 0, 0);
+      this.mailboxes.send(seat, MessageKind.INVALIDATE_ALL, this.origin, swapped, ctlBytes, 0, 0, ctlBytes, 0, 0);
     }
   }
 

@@ -367,6 +367,7 @@ export class Keyspace extends Staging {
 
   swapDatabases(a: number, b: number): void {
     this.databases.swap(a, b);
+    this.feed.swapped();
   }
 
   /** Class of the found item's slab page, as statistics number them; 0 = it lies in no slab page. */

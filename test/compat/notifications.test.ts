@@ -89,6 +89,45 @@ describeWithRedis('keyspace events', (peers) => {
       ]),
     ));
 
+  it('of streams', () =>
+    compareConversations(
+      peers,
+      listening('KEAmn', [
+        'XADD s 1-1 a b',
+        'XADD s 1-2 a b',
+        'XADD s 1-2 a b',
+        'XADD nope NOMKSTREAM 1-2 a b',
+        'XADD s MAXLEN 2 1-3 a b',
+        'XADD s MAXLEN 5 1-4 a b',
+        'XDEL s 1-3',
+        'XDEL s 1-3 9-9',
+        'XTRIM s MAXLEN 1',
+        'XTRIM s MAXLEN 1',
+        'XTRIM nope MAXLEN 1',
+        'XSETID s 5-0',
+        'XGROUP CREATE s g 0',
+        'XGROUP CREATE s g 0',
+        'XGROUP CREATE t g 0 MKSTREAM',
+        'XGROUP CREATECONSUMER s g a',
+        'XGROUP CREATECONSUMER s g a',
+        'XGROUP SETID s g 0',
+        'XREADGROUP GROUP g a STREAMS s >',
+        'XREADGROUP GROUP g new STREAMS s 0',
+        'XCLAIM s g b 0 1-4',
+        'XAUTOCLAIM s g c 0 0',
+        'XACK s g 1-4',
+        'XGROUP DELCONSUMER s g a',
+        'XGROUP DELCONSUMER s g a',
+        'XGROUP DESTROY s g',
+        'XGROUP DESTROY s g',
+        'XRANGE missing - +',
+        'XLEN missing',
+        'XINFO STREAM missing',
+        'XDEL s 1-4',
+        'DEL s',
+      ]),
+    ));
+
   it('of sets', () =>
     compareConversations(
       peers,

@@ -398,7 +398,7 @@ export class BlockedClients {
     this.#retry(ticket);
   }
 
-  /** Messages have been lost: everybody looks for itself. */
+  /** Messages have been lost, or whole databases are others: everybody looks for itself. */
   recheckAll(): void {
     for (const ticket of [...this.#waiting.keys()]) this.#retry(ticket);
   }

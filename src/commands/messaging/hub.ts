@@ -178,7 +178,8 @@ export class Hub {
         else this.tracking.changedAny(record, bytesA, lengthA, a);
         return;
       case MessageKind.INVALIDATE_ALL:
-        this.tracking.flushed();
+        if (b === 0) this.tracking.flushed();
+        this.blocked.recheckAll();
         return;
       case MessageKind.REDIRECTED:
         if (!this.tracking.redirected(a, b, record, bytesA, lengthA, lengthB)) {

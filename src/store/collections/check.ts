@@ -12,6 +12,7 @@ import { ElementCode, Inner, Leaf, Node } from '../../layout/node.js';
 import { Super } from '../../layout/superblock.js';
 import { NO_PAGE } from '../../memory/page-pool.js';
 import type { Keyspace } from '../keyspace.js';
+import { checkStream } from '../streams/check.js';
 import { Graveyard, LINK_PAGE_WORD, LINK_UNIT_WORD } from './graveyard.js';
 import { chunkUnits } from './nodes.js';
 
@@ -20,6 +21,7 @@ export type NoteChunk = (page: number, unit: number) => void;
 interface Element {
   readonly prefix: Buffer;
   readonly key: Buffer;
+  readonly value: Buffer;
 }
 
 function fail(message: string): never {
@@ -45,11 +47,13 @@ export function checkCollection(keyspace: Keyspace, page: number, unit: number, 
   const valued = ((head >>> Root.VALUED_SHIFT) & 1) === 1;
   const body = root + 4 * (1 + ((head >>> Root.META_SHIFT) & Root.META_MASK));
   const form = head & Root.FORM_MASK;
+  const isStream = type === ItemType.STREAM;
   if (form === Form.PACKED) {
     const capacity = valueOffset + item.i32[(offset >>> 2) + Item.VALUE_LENGTH_WORD] - body;
     const walk = new Walk(keyspace, order, valued, order === Order.SCORE ? 8 : 0, () => {});
     walk.leaf(item, body, capacity, page, unit);
     if (order === Order.SCORE || order === Order.BYTES) walk.checkOrder();
+    if (isStream) checkStream(item.i32.subarray((root >>> 2) + 1, body >>> 2), walk.elements, []);
     return;
   }
   ensure(form === Form.TREE, `item of form ${form} is linked`);
@@ -64,11 +68,12 @@ export function checkCollection(keyspace: Keyspace, page: number, unit: number, 
   const main = new Walk(keyspace, order, valued, prefix, count);
   main.tree(item.i32, words + Root.MAIN_WORD, hash, false);
   const isScored = type === ItemType.ZSET;
-  const side = new Walk(keyspace, Order.BYTES, type === ItemType.STREAM, 0, count);
+  const side = new Walk(keyspace, Order.BYTES, isStream, 0, count);
   side.tree(item.i32, words + Root.SIDE_WORD, hash, true);
   const counted = item.i32[words + Root.UNITS_WORD];
   ensure(units === counted, `its chunks take ${units} units, counted ${counted}`);
   if (isScored) checkMembers(keyspace, main.elements, side.elements);
+  if (isStream) checkStream(item.i32.subarray((root >>> 2) + 1, words), main.elements, side.elements);
 }
 
 function checkMembers(keyspace: Keyspace, members: readonly Element[], side: readonly Element[]): void {
@@ -178,20 +183,22 @@ class Walk {
       const prefix = Buffer.from(u8.slice(base + start, base + start + this.prefixBytes));
       if (u8[at] === ElementCode.BLOB) {
         ensure((i32[(base >>> 2) + Leaf.DEAD_WORD] & Leaf.BLOBS_FLAG) !== 0, `${where} does not know of its blobs`);
-        this.elements.push({ prefix, key: this.#blob(view, at, page, unit) });
+        this.elements.push({ prefix, ...this.#blob(view, at, page, unit) });
         live += at + ElementCode.STUB_BYTES - base - start;
         continue;
       }
       const [keyLength, keyAt] = readLength(u8, at);
       const [valueLength, from] = this.valued ? readLength(u8, keyAt) : [0, keyAt];
-      this.elements.push({ prefix, key: Buffer.from(u8.slice(from, from + keyLength)) });
-      live += from + keyLength + valueLength - base - start;
+      const valueAt = from + keyLength;
+      const value = Buffer.from(u8.slice(valueAt, valueAt + valueLength));
+      this.elements.push({ prefix, key: Buffer.from(u8.slice(from, valueAt)), value });
+      live += valueAt + valueLength - base - start;
     }
     const dead = i32[(base >>> 2) + Leaf.DEAD_WORD] & Leaf.DEAD_MASK;
     ensure(live + dead === capacity - heap, `${where}: ${live} live and ${dead} dead bytes of ${capacity - heap}`);
   }
 
-  #blob(view: DataView, at: number, leafPage: number, leafUnit: number): Buffer {
+  #blob(view: DataView, at: number, leafPage: number, leafUnit: number): Pick<Element, 'key' | 'value'> {
     const page = view.getUint32(at + 1, true);
     const unit = view.getUint16(at + 5, true);
     const keyLength = view.getUint32(at + 7, true);
@@ -207,7 +214,12 @@ class Walk {
       i32[header + Node.PARENT_PAGE_WORD] === leafPage && i32[header + Node.PARENT_UNIT_WORD] === leafUnit,
       `the element at page ${page} unit ${unit} names another leaf`,
     );
-    return Buffer.from(u8.slice(offset + Node.HEADER_BYTES, offset + Node.HEADER_BYTES + keyLength));
+    const keyAt = offset + Node.HEADER_BYTES;
+    const valueAt = keyAt + keyLength;
+    return {
+      key: Buffer.from(u8.slice(keyAt, valueAt)),
+      value: Buffer.from(u8.slice(valueAt, valueAt + valueLength)),
+    };
   }
 
   checkOrder(): void {
