@@ -31,6 +31,7 @@ interface LoopParts {
   readonly store: unknown;
   readonly clock: unknown;
   readonly counters: unknown;
+  readonly totals: unknown;
   readonly control: unknown;
   readonly drivers: readonly unknown[];
   readonly makeScriptDriver: () => unknown;
@@ -68,6 +69,8 @@ export interface ServerModules {
       readonly dramBytes: number;
       readonly capacityBytes: number;
     }): StoreHandle;
+  };
+  readonly attach: {
     attach(handle: StoreHandle): unknown;
     detach(keyspace: unknown): void;
   };
@@ -86,6 +89,7 @@ const FILES: Readonly<Record<keyof ServerModules, string>> = {
   native: 'native/addon.js',
   output: 'protocol/output.js',
   open: 'store/open.js',
+  attach: 'store/attach.js',
   clock: 'server/clock.js',
   drivers: 'server/drivers.js',
   control: 'server/worker-control.js',

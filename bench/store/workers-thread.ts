@@ -44,7 +44,7 @@ function createRig(start: ThreadStart, modules: ServerModules, batches: Batches,
   const sharedScripts = new SharedArrayBuffer(64);
   const made = modules.drivers.createDrivers({ keyspace: store, output, control, counters, totals, sharedScripts });
   const clock = new modules.clock.Clock(addon);
-  const loop = new modules.loop.Loop({ pump, output, store, clock, counters, control, ...made });
+  const loop = new modules.loop.Loop({ pump, output, store, clock, counters, totals, control, ...made });
   loop.turn(0);
   return { pump, turn: () => loop.turn(0) };
 }
@@ -77,7 +77,7 @@ async function main(start: ThreadStart): Promise<void> {
   const { Counter } = modules.counters;
   const counters = new modules.counters.CounterRow(start.counterBlock, start.index);
   const totals = new modules.counters.CounterTotals(start.counterBlock, start.counterBaseline);
-  const shared: SharedParts = { store: modules.open.attach(start.store), counters, totals };
+  const shared: SharedParts = { store: modules.attach.attach(start.store), counters, totals };
   const words = new Int32Array(start.words);
   const result = new Float64Array(start.results, start.index * RESULT_DOUBLES * 8, RESULT_DOUBLES);
 
@@ -117,7 +117,7 @@ async function main(start: ThreadStart): Promise<void> {
     Atomics.add(words, Word.DONE, 1);
     Atomics.notify(words, Word.DONE);
   }
-  modules.open.detach(shared.store);
+  modules.attach.detach(shared.store);
 }
 
 await main(workerData as ThreadStart);

@@ -5,7 +5,7 @@
  * Invariant: parse(format(v)) equals v for every value a kind accepts. The words of a ValueError fit after "argument" (as
  * Redis words CONFIG SET errors) as well as after the name of a flag.
  */
-import { isIP } from 'node:net';
+import { isIP } from './address.js';
 import { formatSize, parseSize } from './size.js';
 
 /** Why a text is not a value of its kind, for example 'must be between 0 and 65535 inclusive'. */
@@ -197,7 +197,7 @@ export function addresses(): Kind<readonly string[]> {
       return list.map((part) => {
         if (part === 'localhost') return '127.0.0.1';
         if (part === '*') return '0.0.0.0';
-        if (isIP(part) === 0) throw new ValueError(`must be IP addresses; '${part}' is none`);
+        if (!isIP(part)) throw new ValueError(`must be IP addresses; '${part}' is none`);
         return part;
       });
     },

@@ -4,7 +4,7 @@
  * Invariant: settings that pass are ones the server can start with, as far as can be known without touching the pool or a
  * port. An explicit value is never changed silently; it is accepted or refused with the numbers.
  */
-import { isIPv4 } from 'node:net';
+import { isIPv4 } from './address.js';
 import type { Machine } from './machine.js';
 import { DRAM_BYTES_MIN, type SettingKey, type Settings, settingName } from './schema.js';
 import { approximateSize } from './size.js';

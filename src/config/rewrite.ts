@@ -5,7 +5,7 @@
  * Invariant: the new text is read back before it replaces the file (by rename), and means what the server runs with.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { stringify } from 'smol-toml';
+import { createRequire } from 'node:module';
 import {
   assignText,
   defaultSettings,
@@ -30,6 +30,7 @@ function tomlLine(settings: Settings, key: SettingKey): string {
     typeof value === 'number' || typeof value === 'boolean' || Array.isArray(value)
       ? value
       : formatSetting(settings, key);
+  const { stringify } = createRequire(import.meta.url)('smol-toml') as typeof import('smol-toml');
   return stringify({ [settingName(key)]: tomlValue }).trimEnd();
 }
 

@@ -1,6 +1,6 @@
 /** A TOML file -> setting texts. Keys are the flag names without the dashes in front, all at the top level. */
 import { readFileSync } from 'node:fs';
-import { parse, TomlError } from 'smol-toml';
+import { createRequire } from 'node:module';
 import { suggestion } from './nearest.js';
 import { type SettingKey, schema, settingKeyOf, settingNames } from './schema.js';
 import type { SettingText } from './sources.js';
@@ -38,6 +38,8 @@ function textOf(key: SettingKey, value: unknown): string | undefined {
 
 /** `path` is only for messages. */
 export function parseToml(source: string, path: string): TomlTexts {
+  // Most starts name no file.
+  const { parse, TomlError } = createRequire(import.meta.url)('smol-toml') as typeof import('smol-toml');
   let table: Record<string, unknown>;
   try {
     table = parse(source);

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { attach, detach } from '../store/attach.js';
 import { checkInvariants } from '../store/invariants.js';
-import { attach, detach, findStore } from '../store/open.js';
+import { findStore } from '../store/open.js';
 import { type Cache, CacheError, open } from './index.js';
 
 let path: string;

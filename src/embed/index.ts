@@ -10,9 +10,10 @@
  * data. Calls are synchronous: they cost less than a microsecond and never do I/O.
  */
 import { parseSize } from '../config/size.js';
+import { attach, detach } from '../store/attach.js';
 import { claimPool } from '../store/claim.js';
 import type { Keyspace } from '../store/keyspace.js';
-import { attach, detach, findStore, openStore } from '../store/open.js';
+import { findStore, openStore } from '../store/open.js';
 import type { PolicyName } from '../store/policy.js';
 import { Cache, type CacheSeat } from './cache.js';
 import { CacheError } from './errors.js';

@@ -10,7 +10,7 @@ import { claimPool } from '../store/claim.js';
 import { openStore, type StoreHandle } from '../store/open.js';
 import { logFor } from './log.js';
 import { type Addresses, Supervisor } from './supervisor.js';
-import { UserRegistry } from './user-registry.js';
+import { UsersOnDemand } from './users-on-demand.js';
 
 export interface RunningServer {
   readonly addresses: Addresses;
@@ -31,7 +31,7 @@ export async function startServer(settings: Settings, configPath?: string): Prom
   const problems = protectionProblems(settings);
   if (problems.length > 0) throw new ConfigError(problems);
   const log = logFor(settings);
-  const users = new UserRegistry(settings, log);
+  const users = await UsersOnDemand.open(settings, log);
   // Before the pool is looked at: a second server must not even change the first one's policy.
   const claim = claimPool(settings.pool, 'server');
   let store: StoreHandle;

@@ -23,6 +23,7 @@ import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { RollCall } from './roll-call.js';
 import type { UserRegistry } from './user-registry.js';
+import type { UsersOnDemand } from './users-on-demand.js';
 import { WorkerThread } from './worker-thread.js';
 
 /** Replies under way at a stop get this long to leave. */
@@ -57,12 +58,12 @@ export class Supervisor {
   readonly #configPath: string | undefined;
   readonly #workers: WorkerThread[] = [];
   readonly #rollCall = new RollCall();
-  readonly #users: UserRegistry;
+  readonly #users: UsersOnDemand;
   #closing: Promise<void> | null = null;
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
-  constructor(settings: Settings, store: StoreHandle, users: UserRegistry, log: Log, configPath?: string) {
+  constructor(settings: Settings, store: StoreHandle, users: UsersOnDemand, log: Log, configPath?: string) {
     this.settings = settings;
     this.#store = store;
     this.#log = log;
@@ -233,19 +234,22 @@ export class Supervisor {
         return;
       case 'userSet': {
         const { name, rules } = question as MainTopics['userSet'][0];
-        this.#changeUsers(this.#users.setUser(name, rules), (answer) => this.#reply(from, askId, answer));
+        this.#withUsers((users) =>
+          this.#changeUsers(users.setUser(name, rules), (answer) => this.#reply(from, askId, answer)),
+        );
         return;
       }
-      case 'usersRemove': {
-        const change = this.#users.removeUsers(question as MainTopics['usersRemove'][0]);
-        this.#changeUsers(change, () => this.#reply(from, askId, change.removed.length));
+      case 'usersRemove':
+        this.#withUsers((users) => {
+          const change = users.removeUsers(question as MainTopics['usersRemove'][0]);
+          this.#changeUsers(change, () => this.#reply(from, askId, change.removed.length));
+        });
         return;
-      }
       case 'usersLoad':
-        this.#changeUsers(this.#users.load(), (answer) => this.#reply(from, askId, answer));
+        this.#withUsers((users) => this.#changeUsers(users.load(), (answer) => this.#reply(from, askId, answer)));
         return;
       case 'usersSave':
-        this.#reply(from, askId, this.#users.save());
+        this.#withUsers((users) => this.#reply(from, askId, users.save()));
         return;
       case 'configRewrite':
         this.#reply(from, askId, this.#configRewrite());
@@ -283,7 +287,12 @@ export class Supervisor {
         () => done(null),
       );
     if (!result.changed.includes('requirepass')) tell();
-    else this.#changeUsers(this.#users.setDefaultPassword(this.settings.requirepass), tell);
+    else this.#withUsers((users) => this.#changeUsers(users.setDefaultPassword(this.settings.requirepass), tell));
+  }
+
+  /** In the order in which it was asked. */
+  #withUsers(work: (users: UserRegistry) => void): void {
+    this.#users.load().then(work).catch(this.#rejectDone);
   }
 
   /** Tells every worker, or passes the error on. */

@@ -19,10 +19,11 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Bytes } from '../layout/bytes.js';
 import { Super } from '../layout/superblock.js';
+import { attach, detach } from './attach.js';
 import { PoolError } from './errors.js';
 import { checkInvariants } from './invariants.js';
 import type { Keyspace } from './keyspace.js';
-import { attach, detach, openStore, type StoreHandle, type StoreOptions } from './open.js';
+import { openStore, type StoreHandle, type StoreOptions } from './open.js';
 
 const MIB = 1024 * 1024;
 let pool = '';
@@ -254,7 +255,7 @@ describe('a thread that maps the pool first', () => {
         parentPort.postMessage('locked');
         setInterval(() => undefined, 1000);
       });`;
-    const module = new URL('../../dist/store/open.js', import.meta.url).href;
+    const module = new URL('../../dist/store/attach.js', import.meta.url).href;
     const worker = new Worker(code, { eval: true, workerData: { handle, module } });
     await new Promise((resolve) => worker.once('message', resolve));
     await worker.terminate();

@@ -1,40 +1,21 @@
 /**
- * Opening a pool: files, format, and the attachment of one participant.
+ * Opening a pool: its two tiers' files are made, or checked.
  *
- * `openStore` makes or checks the two tiers' files and returns a plain-data handle that threads and processes pass around; `attach` maps
- * them and takes a participant's seat. Invariant: a participant's byte in the control file is locked from before its seat is taken until
- * its descriptor closes, however it dies.
+ * `openStore` returns a plain-data handle that threads and processes pass around and attach to (attach.ts). It is all of the store that the
+ * main thread of a server loads. Invariant: a pool that holds data, or is in use, is never formatted.
  */
-import { getRandomValues } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Bytes } from '../layout/bytes.js';
-import { Page, pageOffset } from '../layout/location.js';
-import {
-  ParticipantPage as P,
-  PageInfo,
-  PageKind,
-  Participant,
-  ParticipantState,
-  Super,
-} from '../layout/superblock.js';
-import { CapacityLog } from '../memory/capacity-log.js';
-import { Held } from '../memory/held.js';
-import { Journal } from '../memory/journal.js';
-import { Lone } from '../memory/lone.js';
-import { Memory } from '../memory/memory.js';
-import { NO_PAGE, PagePool } from '../memory/page-pool.js';
-import { Pins } from '../memory/pins.js';
-import { Slabs } from '../memory/slabs.js';
-import { addon, type MapOptions } from '../native/addon.js';
+import { Page } from '../layout/location.js';
+import { Participant, Super } from '../layout/superblock.js';
+import { addon } from '../native/addon.js';
 import { makeDirectory, waitForByte } from './claim.js';
 import { PoolError } from './errors.js';
 import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
-import { Keyspace } from './keyspace.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
-import { collectDead, collectLocked, restoreParticipant } from './repair.js';
-import { capacityMapOptions, capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
+import { randomWords } from './random.js';
+import { capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
 
 export interface StoreOptions {
   /** Directory of the pool: the capacity file lives in it. */
@@ -152,6 +133,8 @@ export function openTier(path: string, create: boolean): number {
 }
 
 const FORMAT_WAIT_MS = 30_000;
+/** The seed of the hash, and the identity. */
+const IDENTITY_WORDS = 6;
 
 function inUse(fd: number): boolean {
   for (let p = 0; p < Participant.MAX; p++) if (addon.isByteLocked(fd, p)) return true;
@@ -172,7 +155,7 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
       refuseIfUsed(fd, handle, existing.geometry, isSame);
     }
   }
-  format(fd, handle, geometry, randomWords(), () => inUse(fd));
+  format(fd, handle, geometry, randomWords(IDENTITY_WORDS), () => inUse(fd));
   setPolicy(fd, geometry, options);
 }
 
@@ -217,161 +200,9 @@ function capacityMatches(handle: StoreHandle, identity: string, geometry: Geomet
   }
 }
 
-function randomWords(): Int32Array {
-  return getRandomValues(new Int32Array(6));
-}
-
 function setPolicy(fd: number, geometry: Geometry, options: StoreOptions): void {
   if (options.policy === undefined) return;
   const arena = addon.mapArena(fd, 0, Math.min(geometry.dramPages, Page.ARENA_PAGES) * Page.BYTES, {});
   new Int32Array(addon.wrapArena(arena))[Super.POLICY_WORD] = POLICY_NAMES.indexOf(options.policy);
   addon.releaseArena(arena);
-}
-
-/** Arena ranges mapped in this thread: an ArrayBuffer may wrap an address once a thread. */
-const wrapped = new Map<number, Bytes>();
-
-function mapBytes(fd: number, offset: number, bytes: number, options: MapOptions): Bytes {
-  const arena = addon.mapArena(fd, offset, bytes, options);
-  let range = wrapped.get(arena);
-  if (range === undefined) {
-    range = new Bytes(addon.wrapArena(arena), arena);
-    wrapped.set(arena, range);
-  }
-  return range;
-}
-
-/** Maps the pool into this thread and takes a seat. Throws PoolError when all seats are taken. */
-export function attach(handle: StoreHandle): Keyspace {
-  const fd = openTier(handle.dramPath, false);
-  addon.closeAtExit(fd);
-  try {
-    return attachTo(handle, fd);
-  } catch (error) {
-    addon.closeFile(fd);
-    throw error;
-  }
-}
-
-function attachTo(handle: StoreHandle, fd: number): Keyspace {
-  const { geometry, identity, ready } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
-  if (!ready) throw new PoolError('POOL_BUSY', handle.dramPath, 'the pool is being prepared, or that was cut short');
-  const arenas: Bytes[] = [];
-  // Mapped through a descriptor of its own: a mapping keeps its open file alive, and with it the byte locks, beyond the close by
-  // which a participant's death in a living process is recognised.
-  const mapFd = openTier(handle.dramPath, false);
-  try {
-    mapTier(arenas, mapFd, geometry.dramPages, { hugePages: handle.hugePages });
-  } finally {
-    addon.closeFile(mapFd);
-  }
-  if (handle.capacityPath !== null) {
-    const capacityFd = openTier(handle.capacityPath, false);
-    const options = capacityMapOptions(handle.tier, handle.numaNode, handle.hugePages);
-    mapTier(arenas, capacityFd, geometry.capacityPages, options);
-    addon.closeFile(capacityFd);
-  }
-  const memory = new Memory(arenas, fd);
-  const seat = takeSeat(memory, fd, handle.dramPath);
-  // With the seat's byte locked nobody formats the pool any more: is it still the one that was mapped?
-  const now = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
-  if (!now.ready || now.identity !== identity) {
-    throw new PoolError('POOL_BUSY', handle.dramPath, 'the pool is being prepared anew by another process');
-  }
-  return sit(memory, seat, handle.dramPath);
-}
-
-function mapTier(arenas: Bytes[], fd: number, pages: number, options: MapOptions): void {
-  for (let page = 0; page < pages; page += Page.ARENA_PAGES) {
-    const count = Math.min(Page.ARENA_PAGES, pages - page);
-    arenas.push(mapBytes(fd, page * Page.BYTES, count * Page.BYTES, options));
-  }
-}
-
-/** A seat in memory that is mapped already. */
-export function attachMapped(memory: Memory, path: string): Keyspace {
-  return sit(memory, takeSeat(memory, memory.controlFd, path), path);
-}
-
-/** Locks the byte of a seat that nobody lives in. A dead participant's seat is left to the repair. */
-function takeSeat(memory: Memory, fd: number, path: string): number {
-  for (let p = 0; p < Participant.MAX; p++) {
-    if (!addon.lockByte(fd, p)) continue;
-    if (memory.ctl[memory.participantWord(p) + Participant.STATE_WORD] === ParticipantState.FREE) return p;
-    addon.unlockByte(fd, p);
-  }
-  throw new PoolError('POOL_FULL', path, `all ${Participant.MAX} seats of the pool are taken`);
-}
-
-function sit(memory: Memory, seat: number, path: string): Keyspace {
-  const { ctl } = memory;
-  memory.lockMark = seat + 1;
-  memory.self = seat;
-  const at = memory.participantWord(seat);
-  ctl[at + Participant.PAGE_WORD] = NO_PAGE;
-  ctl[at + Participant.PID_WORD] = process.pid;
-  ctl[at + Participant.IN_BATCH_WORD] = 0;
-  ctl[at + Participant.UNBATCHED_WORD] = 0;
-  ctl[at + Participant.INCARNATION_WORD] = getRandomValues(new Int32Array(1))[0];
-  // Before this seat can mark a batch: whoever closes the gate looks at the seats below the bound only.
-  for (let seats = Atomics.load(ctl, Super.SEATS_WORD); seats < seat + 1; ) {
-    const seen = Atomics.compareExchange(ctl, Super.SEATS_WORD, seats, seat + 1);
-    if (seen === seats) break;
-    seats = seen;
-  }
-  // From here a death is found and mended: what it has taken by then is marked as its own.
-  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ARRIVING);
-  Lone.end(memory, (dead) => restoreParticipant(memory, dead));
-  const page = takeFirstPage(memory);
-  if (page === NO_PAGE) {
-    Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
-    throw new PoolError('POOL_FULL', path, 'the DRAM tier has no page left for one more participant');
-  }
-  ctl[at + Participant.PAGE_WORD] = page;
-  ctl[memory.pageInfo(page)] = PageKind.PARTICIPANT;
-  memory.become(seat);
-  Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.ACTIVE);
-  const journal = new Journal(memory, memory.own, memory.ownBase);
-  const held = new Held(memory);
-  const pool = new PagePool(memory, journal);
-  const slabs = new Slabs(memory, journal, held, pool);
-  const log = new CapacityLog(memory, pool);
-  const keyspace = new Keyspace({ memory, journal, held, pool, slabs, log, pins: new Pins(memory, journal, held) });
-  memory.repairDead = (dead) => keyspace.restoreDead(dead);
-  // In a batch: what is mended lies in others' shards, where an exclusive participant would not expect it.
-  keyspace.enterBatch();
-  collectDead(keyspace);
-  keyspace.leaveBatch();
-  return keyspace;
-}
-
-/** A cleared DRAM page for a participant, which cannot journal yet: the page's mark alone says whose it is. */
-function takeFirstPage(memory: Memory): number {
-  const { ctl } = memory;
-  memory.lock(Super.PAGE_LOCK_WORD);
-  let page = NO_PAGE;
-  for (let p = 1; p < memory.dramPages && page === NO_PAGE; p++) if (memory.pageKind(p) === PageKind.FREE) page = p;
-  if (page !== NO_PAGE) {
-    ctl[memory.pageInfo(page)] = PageKind.TAKEN | (memory.lockMark << 16);
-    ctl[Super.DRAM_FREE_WORD]--;
-  }
-  memory.unlock(Super.PAGE_LOCK_WORD);
-  if (page === NO_PAGE) return NO_PAGE;
-  const first = pageOffset(page) >>> 2;
-  memory.arenas[page >>> Page.ARENA_SHIFT].i32.fill(0, first, first + P.UNDO_WORD);
-  for (let i = 1; i < PageInfo.WORDS; i++) ctl[memory.pageInfo(page) + i] = 0;
-  return page;
-}
-
-/** Gives everything back and leaves the seat. The keyspace must not be used afterwards. */
-export function detach(keyspace: Keyspace): void {
-  const { memory } = keyspace;
-  keyspace.dropStaged();
-  keyspace.gate.lone.resign();
-  // As after a death, but by itself: parked items, pins, spare chunks, the open log page, its own page.
-  Atomics.store(memory.ctl, memory.participantWord(memory.self) + Participant.STATE_WORD, ParticipantState.RESTORED);
-  keyspace.enterBatch();
-  collectLocked(keyspace, memory.self);
-  keyspace.leaveBatch();
-  addon.closeFile(memory.controlFd);
 }

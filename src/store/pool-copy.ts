@@ -11,11 +11,12 @@ import { Page } from '../layout/location.js';
 import { Participant, ParticipantState } from '../layout/superblock.js';
 import { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
+import { attachMapped } from './attach.js';
 import { type Claim, claimPool } from './claim.js';
 import { PoolError } from './errors.js';
 import { capacityIdentity, checkSuperblock, type Existing } from './format.js';
 import type { Keyspace } from './keyspace.js';
-import { attachMapped, findStore, openTier, type StoreHandle } from './open.js';
+import { findStore, openTier, type StoreHandle } from './open.js';
 import { readPoolName } from './pool-name.js';
 
 export class PoolCopy {

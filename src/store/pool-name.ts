@@ -4,10 +4,10 @@
  * A restart finds its memory by it; a new directory never meets the memory of an old one, even of the same path and inode.
  * Invariant: pool.id appears whole or not at all, and never changes.
  */
-import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { PoolError } from './errors.js';
+import { randomBytes } from './random.js';
 
 const ID_FILE = 'pool.id';
 const ID_PATTERN = /^[0-9a-f]{16}$/;

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { probeDax } from '../devices/dax-probe.js';
 import { Bytes } from '../layout/bytes.js';
 import { ItemType } from '../layout/item.js';
-import { attach, detach, findStore, openStore } from './open.js';
+import { attach, detach } from './attach.js';
+import { findStore, openStore } from './open.js';
 import { chooseTier, type TierChoice } from './tier.js';
 
 const MIB = 1 << 20;

@@ -4,7 +4,7 @@
  * What the parent says comes through stdin, a pipe that the kernel closes however the parent ends. Invariant: the pool and
  * its memory are removed before this process ends, unless it is killed itself (then the parent does it).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadSettings } from '../config/index.js';
@@ -13,11 +13,13 @@ import { type RunningServer, startServer } from '../server/main.js';
 import type { Report } from './report.js';
 
 const HOST = '127.0.0.1';
+const STDOUT = 1;
 /** Small, because all of it is reserved at the start; no eviction, because a test would not expect it. */
 const DEFAULTS = ['--dram=32mb', '--capacity=0', '--maxmemory-policy=noeviction', '--loglevel=warning'];
 
+/** Not through process.stdout: streams and sockets are loaded when the server serves. */
 function report(message: Report): void {
-  process.stdout.write(`${JSON.stringify(message)}\n`);
+  writeSync(STDOUT, `${JSON.stringify(message)}\n`);
 }
 
 function clean(pool: string, server?: RunningServer): void {
@@ -26,9 +28,6 @@ function clean(pool: string, server?: RunningServer): void {
 }
 
 async function main(args: readonly string[]): Promise<void> {
-  const parentIsGone = new Promise<void>((resolve) => {
-    process.stdin.on('end', resolve).on('error', resolve).resume();
-  });
   // A Ctrl-C goes to the whole group of processes; the parent decides.
   process.on('SIGINT', () => undefined);
 
@@ -47,6 +46,10 @@ async function main(args: readonly string[]): Promise<void> {
     report({ failed: error instanceof Error ? error.message : String(error) });
     return;
   }
+  // One that has gone meanwhile is noticed here.
+  const parentIsGone = new Promise<void>((resolve) => {
+    process.stdin.on('end', resolve).on('error', resolve).resume();
+  });
   await Promise.race([parentIsGone, server.done]);
   await server.close();
   clean(pool, server);

@@ -14,7 +14,7 @@ import { Held } from '../../dist/memory/held.js';
 import { Journal } from '../../dist/memory/journal.js';
 import { Output } from '../../dist/protocol/output.js';
 import { Reply } from '../../dist/protocol/resp/reply.js';
-import { attach } from '../../dist/store/open.js';
+import { attach } from '../../dist/store/attach.js';
 
 const { handle, request, dieAt } = JSON.parse(process.argv[2]);
 

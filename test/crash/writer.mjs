@@ -12,9 +12,9 @@ import { Held } from '../../dist/memory/held.js';
 import { Journal } from '../../dist/memory/journal.js';
 import { Memory } from '../../dist/memory/memory.js';
 import { addon } from '../../dist/native/addon.js';
+import { attach } from '../../dist/store/attach.js';
 import { HASHES, LISTS, SETS, SORTED_SETS } from '../../dist/store/collections/collection.js';
 import { copyCollection, moveCollection } from '../../dist/store/collections/rekey.js';
-import { attach } from '../../dist/store/open.js';
 import { Waits } from '../../dist/store/waits.js';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
@@ -451,6 +451,6 @@ if (isMainThread) {
   }
   for (const [token] of pins) keyspace.unpin(token);
   for (const [slot] of parked) keyspace.dropParked(slot);
-  const { detach } = await import('../../dist/store/open.js');
+  const { detach } = await import('../../dist/store/attach.js');
   detach(keyspace);
 }

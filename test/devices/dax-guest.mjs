@@ -10,7 +10,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Bytes } from '../../dist/layout/bytes.js';
 import { addon } from '../../dist/native/addon.js';
-import { attach, detach, findStore, openStore } from '../../dist/store/open.js';
+import { attach, detach } from '../../dist/store/attach.js';
+import { findStore, openStore } from '../../dist/store/open.js';
 
 const POOL = '/mnt/pool';
 const MIB = 2 ** 20;

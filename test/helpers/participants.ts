@@ -12,9 +12,10 @@ import type { Client } from '../../src/commands/clients/client.js';
 import type { Control } from '../../src/commands/control.js';
 import type { ClientHost } from '../../src/commands/messaging/host.js';
 import type { CommandTable } from '../../src/commands/table.js';
+import { attach, detach } from '../../src/store/attach.js';
 import { checkInvariants } from '../../src/store/invariants.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
-import { attach, detach, openStore } from '../../src/store/open.js';
+import { openStore } from '../../src/store/open.js';
 import { Session } from './session.js';
 
 const MIB = 1024 * 1024;

@@ -7,9 +7,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { attach, detach } from '../../src/store/attach.js';
 import { checkInvariants } from '../../src/store/invariants.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
-import { attach, detach, openStore } from '../../src/store/open.js';
+import { openStore } from '../../src/store/open.js';
 import type { PolicyName } from '../../src/store/policy.js';
 
 const MIB = 1024 * 1024;

@@ -17,7 +17,8 @@ import { CounterRow, CounterTotals, createCounterBaseline, createCounterBlock } 
 import { addon } from '../../dist/native/addon.js';
 import { Output } from '../../dist/protocol/output.js';
 import { Reply } from '../../dist/protocol/resp/reply.js';
-import { attach, openStore } from '../../dist/store/open.js';
+import { attach } from '../../dist/store/attach.js';
+import { openStore } from '../../dist/store/open.js';
 
 const REQUESTS_PER_TURN = 500;
 const TURNS = 2000;

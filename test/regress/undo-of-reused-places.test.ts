@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { Bytes } from '../../src/layout/bytes.js';
+import { attach, detach } from '../../src/store/attach.js';
 import { LISTS } from '../../src/store/collections/collection.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
-import { attach, detach, openStore } from '../../src/store/open.js';
+import { openStore } from '../../src/store/open.js';
 
 let close = (): void => undefined;
 afterEach(() => close());

@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SlowHolder } from '../../src/layout/superblock.js';
+import { attach, detach } from '../../src/store/attach.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
-import { attach, detach, findStore } from '../../src/store/open.js';
+import { findStore } from '../../src/store/open.js';
 import { RawClient } from '../helpers/raw-client.js';
 import { startTestServer, type TestServer } from '../helpers/server.js';
 

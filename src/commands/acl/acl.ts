@@ -3,7 +3,7 @@
  *
  * Invariant: passwords never leave in clear, and no reply tells a client more than its user may know.
  */
-import { randomBytes } from 'node:crypto';
+import { crypto } from '../../native/crypto.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import { type ArgumentSpec, integerArg, oneOf, optional, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
@@ -142,7 +142,8 @@ function genPass(context: Context): void {
   }
   const digits = Math.ceil(bits / 4);
   reply.bulkString(
-    randomBytes(Math.ceil(digits / 2))
+    crypto()
+      .randomBytes(Math.ceil(digits / 2))
       .toString('hex')
       .slice(0, digits),
   );

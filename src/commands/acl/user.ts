@@ -3,7 +3,7 @@
  *
  * Invariant: `describe()` gives rules that, applied to a new user, make an equal one; users cross threads in that form.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { crypto } from '../../native/crypto.js';
 import type { CommandTable } from '../table.js';
 import { RuleError, Selector } from './selector.js';
 
@@ -82,9 +82,9 @@ export class User {
   /** Takes the same time whatever the passwords share. */
   accepts(password: Uint8Array): boolean {
     if (this.needsNoPassword) return true;
-    const given = createHash('sha256').update(password).digest();
+    const given = crypto().createHash('sha256').update(password).digest();
     let isRight = false;
-    for (const hash of this.passwords) if (timingSafeEqual(given, Buffer.from(hash, 'hex'))) isRight = true;
+    for (const hash of this.passwords) if (crypto().timingSafeEqual(given, Buffer.from(hash, 'hex'))) isRight = true;
     return isRight;
   }
 
@@ -168,7 +168,7 @@ export function joinSelectors(words: readonly string[]): { readonly rules: strin
 
 /** `text` is a byte string. */
 function hashOf(text: string): string {
-  return createHash('sha256').update(Buffer.from(text, 'latin1')).digest('hex');
+  return crypto().createHash('sha256').update(Buffer.from(text, 'latin1')).digest('hex');
 }
 
 function isHash(text: string): boolean {

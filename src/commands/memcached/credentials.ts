@@ -2,9 +2,10 @@
  * Who may use memcached's protocols: user `default` with the server's password (requirepass), and the users of the
  * authentication file (`user:password` lines, as of memcached's option -Y). One object a worker; the file is read at its start.
  */
-import { timingSafeEqual } from 'node:crypto';
+
 import { readFileSync } from 'node:fs';
 import { ConfigError, type Settings } from '../../config/index.js';
+import { crypto } from '../../native/crypto.js';
 
 const DEFAULT_USER = 'default';
 
@@ -54,5 +55,5 @@ function readAuthFile(path: string): Map<string, Buffer> {
 function isSame(given: Buffer, expected: Buffer): boolean {
   const padded = Buffer.alloc(expected.length);
   given.copy(padded);
-  return timingSafeEqual(padded, expected) && given.length === expected.length;
+  return crypto().timingSafeEqual(padded, expected) && given.length === expected.length;
 }

@@ -4,8 +4,9 @@
  * A script has a small number here, under which the interpreter keeps it and `flags` its flags. Invariant: the numbers belong to the
  * generation that was synchronized last; a new generation starts with an empty interpreter.
  */
-import { createHash } from 'node:crypto';
+
 import { DIGEST_BYTES, ScriptRecord, ScriptWord } from '../../layout/shared-scripts.js';
+import { crypto } from '../../native/crypto.js';
 import type { Context } from '../context.js';
 import type { Executor } from '../executor.js';
 import { ScriptEngine } from './script-engine.js';
@@ -181,5 +182,5 @@ export class ScriptCache {
 
 /** SHA-1 in hexadecimal: the name of a script. */
 export function digestOf(body: Uint8Array): string {
-  return createHash('sha1').update(body).digest('hex');
+  return crypto().createHash('sha1').update(body).digest('hex');
 }
