@@ -230,8 +230,8 @@ static void write_bulk(lua_engine *engine, const char *text, size_t bytes) {
 }
 
 /* A line of text; line breaks within become blanks. */
-static void write_line(lua_engine *engine, char type, const char *text, size_t bytes) {
-  write_bytes(engine, &type, 1);
+/* With blanks for line breaks. */
+static void write_flat(lua_engine *engine, const char *text, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     size_t part = done;
     while (part < bytes && text[part] != '\r' && text[part] != '\n') part++;
@@ -239,6 +239,11 @@ static void write_line(lua_engine *engine, char type, const char *text, size_t b
     if (part < bytes) write_bytes(engine, " ", 1);
     done = part + 1;
   }
+}
+
+static void write_line(lua_engine *engine, char type, const char *text, size_t bytes) {
+  write_bytes(engine, &type, 1);
+  write_flat(engine, text, bytes);
   write_bytes(engine, "\r\n", 2);
 }
 
@@ -336,6 +341,19 @@ static void write_array(lua_engine *engine, lua_State *state) {
   }
 }
 
+/* The string on the top: one line in RESP3, and the same text in RESP2. */
+static void write_big_number(lua_engine *engine, lua_State *state) {
+  size_t bytes;
+  const char *text = lua_tolstring(state, -1, &bytes);
+  if (engine->client_resp > 2) {
+    write_line(engine, '(', text, bytes);
+    return;
+  }
+  write_head(engine, '$', (long long)bytes);
+  write_flat(engine, text, bytes);
+  write_bytes(engine, "\r\n", 2);
+}
+
 static void write_table(lua_engine *engine, lua_State *state) {
   size_t bytes;
   const char *text;
@@ -351,9 +369,7 @@ static void write_table(lua_engine *engine, lua_State *state) {
     write_double(engine, lua_tonumber(state, -1));
     lua_pop(state, 1);
   } else if (push_field(state, "big_number", LUA_TSTRING)) {
-    text = lua_tolstring(state, -1, &bytes);
-    if (engine->client_resp > 2) write_line(engine, '(', text, bytes);
-    else write_bulk(engine, text, bytes);
+    write_big_number(engine, state);
     lua_pop(state, 1);
   } else if (write_verbatim(engine, state)) {
     return;

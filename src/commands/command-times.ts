@@ -61,8 +61,7 @@ export class CommandTimes {
     if (control === null || command.has(Flag.SKIP_SLOWLOG)) return;
     if (control.isSlow(microseconds)) {
       const argv = shownArguments(context);
-      // Its bytes are gone by the time it is answered.
-      if (client.suspended) client.slow = { microseconds, argv: argv.map((argument) => argument.slice()) };
+      if (client.suspended) client.slow = { microseconds, argv };
       else control.recordSlow(microseconds, argv, client.address, client.name);
     }
     if (elapsedMs >= LATENCY_MS_MIN) {

@@ -398,7 +398,8 @@ export class Executor {
     if (!command.accepts(context.argc) || command.run === null) {
       return this.reject(command, 'ERR Wrong number of args calling Redis command from script');
     }
-    if ((command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI | Flag.ASKS)) !== 0) {
+    const isDenied = (command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI | Flag.ASKS)) !== 0;
+    if (isDenied && !(run.mayDebug && command.spec.name === 'debug')) {
       return this.reject(command, 'ERR This Redis command is not allowed from script');
     }
     if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {

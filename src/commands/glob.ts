@@ -12,6 +12,8 @@ const CLOSE = 0x5d;
 const CARET = 0x5e;
 const BACKSLASH = 0x5c;
 const DASH = 0x2d;
+/** A pattern with more stars than these, one at its end not counted, matches nothing, as in Redis. */
+const STARS_MAX = 1000;
 
 export function globMatches(
   pattern: Bytes,
@@ -30,9 +32,12 @@ export function globMatches(
   let t = textOffset;
   let starPattern = -1;
   let starText = 0;
+  let stars = 0;
   while (true) {
-    while (p < patternEnd && pattern8[p] === STAR) {
-      starPattern = ++p;
+    if (p < patternEnd && pattern8[p] === STAR) {
+      while (p < patternEnd && pattern8[p] === STAR) p++;
+      if (p < patternEnd && ++stars > STARS_MAX) return false;
+      starPattern = p;
       starText = t;
     }
     if (t === textEnd) {

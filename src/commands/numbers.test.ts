@@ -46,15 +46,20 @@ describe('numbers', () => {
     ['5.', 5],
     ['1e3', 1000],
     ['1E-2', 0.01],
+    ['0x10', 16],
+    ['-0x1.8p1', -3],
     ['inf', Number.POSITIVE_INFINITY],
     ['-Infinity', Number.NEGATIVE_INFINITY],
   ])('double %s', (text, value) => {
     expect(double(text)).toBe(value);
   });
 
-  it.each(['', 'nan', ' 1', '1 ', '1e', 'abc', '0x10', '1,5', '--1', '1'.repeat(300)])('no double: %j', (text) => {
-    expect(double(text)).toBeNaN();
-  });
+  it.each(['', 'nan', ' 1', '1 ', '1e', 'abc', '0x', '0x1p5000', '1e400', '1e-400', '1,5', '--1', '1'.repeat(400)])(
+    'no double: %j',
+    (text) => {
+      expect(double(text)).toBeNaN();
+    },
+  );
 
   it('byte strings keep every byte', () => {
     const bytes = Bytes.from(Uint8Array.from({ length: 256 }, (_, i) => i));

@@ -47,14 +47,27 @@ export function parseInteger64(bytes: Bytes, offset: number, length: number): bi
   return value > INT64_MAX || value < INT64_MIN ? null : value;
 }
 
-/** A double: decimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either), or longer than anybody writes one. */
+/** A double as C's strtod reads it: decimal or hexadecimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either), or longer than anybody writes one. */
 export function parseDouble(bytes: Bytes, offset: number, length: number): number {
   if (length < 1 || length > DOUBLE_MAX_BYTES) return Number.NaN;
   const text = byteString(bytes, offset, length);
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return Number(text);
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return inRange(Number(text), text);
   const infinity = /^([+-]?)inf(inity)?$/i.exec(text);
   if (infinity !== null) return infinity[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-  return Number.NaN;
+  const hexadecimal = /^([+-]?)0x([\da-f]*)(?:\.([\da-f]*))?(?:p([+-]?\d+))?$/i.exec(text);
+  return hexadecimal === null ? Number.NaN : inRange(hexadecimalDouble(hexadecimal), text);
+}
+
+/** NaN when the number written is too large for a double, or too small to be anything but 0. */
+function inRange(value: number, text: string): number {
+  const isLost = value === 0 && /[1-9a-f]/i.test(text.replace(/^[+-]?0x|[ep][+-]?\d+$/gi, ''));
+  return Number.isFinite(value) && !isLost ? value : Number.NaN;
+}
+
+function hexadecimalDouble([, sign, whole, fraction = '', exponent = '0']: readonly string[]): number {
+  if (whole.length + fraction.length === 0) return Number.NaN;
+  const magnitude = Number(BigInt(`0x${whole}${fraction}`)) * 2 ** (Number(exponent) - 4 * fraction.length);
+  return sign === '-' ? -magnitude : magnitude;
 }
 
 /** The bytes as a string of one character each (latin1). */

@@ -59,6 +59,7 @@ const ACCEPTED: Readonly<Record<string, Accepted>> = {
   'lazyfree-lazy-server-del': no,
   'lazyfree-lazy-user-del': no,
   'lazyfree-lazy-user-flush': no,
+  'list-compress-depth': count(0),
   logfile: { ...words(), isFixed: true },
   masterauth: words(),
   masteruser: words(),

@@ -1,6 +1,12 @@
-/** The settings that say how values are encoded: up to which size each kind of value stays packed. */
+/**
+ * The settings that say how values are encoded: up to which size each kind of value stays packed.
+ *
+ * The ranges are Redis's; beyond 16 KiB (a list: 4 KiB), or with an element of more than 1,000 bytes, a value is a tree whatever they say.
+ */
 import { integer, size } from './kinds.js';
 import { declare, type Setting } from './setting.js';
+
+const LONG_MAX = Number.MAX_SAFE_INTEGER;
 
 export interface EncodingSettings {
   hllSparseMaxBytes: number;
@@ -28,56 +34,56 @@ export const encodingSchema: { readonly [K in keyof EncodingSettings]: Setting<E
   ),
   hashMaxListpackEntries: declare(
     'Observation and tuning',
-    integer(0, 4096),
+    integer(0, LONG_MAX),
     512,
     'A hash of more fields becomes a tree.',
     { live: true, redis: ['hash-max-listpack-entries', 'hash-max-ziplist-entries'] },
   ),
   hashMaxListpackValue: declare(
     'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
+    size(0, LONG_MAX),
     64,
     'A hash with a longer field or value becomes a tree.',
     { live: true, redis: ['hash-max-listpack-value', 'hash-max-ziplist-value'] },
   ),
   listMaxListpackSize: declare(
     'Observation and tuning',
-    integer(-5, 4096),
+    integer(-(2 ** 31), 2 ** 31 - 1),
     -2,
     'A list of more elements becomes a tree; 0 or negative: only its bytes count, 4 KiB.',
     { live: true, redis: ['list-max-listpack-size', 'list-max-ziplist-size'] },
   ),
   setMaxIntsetEntries: declare(
     'Observation and tuning',
-    integer(0, 4096),
+    integer(0, LONG_MAX),
     512,
     'A set of more integers becomes a tree.',
     { live: true, redis: ['set-max-intset-entries'] },
   ),
   setMaxListpackEntries: declare(
     'Observation and tuning',
-    integer(0, 4096),
+    integer(0, LONG_MAX),
     128,
     'A set of more members, not all of them integers, becomes a tree.',
     { live: true, redis: ['set-max-listpack-entries'] },
   ),
   setMaxListpackValue: declare(
     'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
+    size(0, LONG_MAX),
     64,
     'A set with a longer member becomes a tree.',
     { live: true, redis: ['set-max-listpack-value'] },
   ),
   zsetMaxListpackEntries: declare(
     'Observation and tuning',
-    integer(0, 1024),
+    integer(0, LONG_MAX),
     128,
     'A sorted set of more members becomes a tree.',
     { live: true, redis: ['zset-max-listpack-entries', 'zset-max-ziplist-entries'] },
   ),
   zsetMaxListpackValue: declare(
     'Observation and tuning',
-    integer(0, 1000, 'BYTES'),
+    size(0, LONG_MAX),
     64,
     'A sorted set with a longer member becomes a tree.',
     { live: true, redis: ['zset-max-listpack-value', 'zset-max-ziplist-value'] },

@@ -22,6 +22,8 @@ export const enum ScriptWord {
   slowFlags = 4,
   /** Somebody wants that script to end. */
   kill = 5,
+  /** Scripts may call DEBUG. */
+  allowsDebug = 6,
   HEADER_WORDS = 16,
 }
 

@@ -33,6 +33,7 @@ export interface LoopStore {
   leaveBatch(): void;
   /** Expiry, reclaim, purge for about so long; true when there is more to do now. */
   background(budgetMicroseconds: number): boolean;
+  keepsExpired: boolean;
   /** The bytes of a region send have left. */
   unpin(token: number): void;
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
@@ -143,6 +144,7 @@ export class Loop implements ControlHost {
     hub?.awake();
     this.nowMs = this.#clock.tick();
     this.#store.setClock(this.nowMs);
+    this.#store.keepsExpired = this.control.isPaused;
     const values = this.#values;
     values[Counter.turns]++;
 

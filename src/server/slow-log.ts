@@ -2,14 +2,10 @@
  * One worker's slow log: the newest entries in a ring of fixed length.
  *
  * Ids come from a word shared by all workers, so that entries of several workers merge in the order they happened. The
- * invariant: at most `capacity` entries are kept, and each is copied out of the request (its bytes live one turn only).
+ * invariant: at most `capacity` entries are kept, and their arguments are copies (a request's bytes live one turn only).
  */
 import type { SlowLogEntry } from '../commands/control.js';
 import { SharedWord } from '../layout/counters.js';
-
-/** As in Redis: an entry keeps so many arguments, and so many bytes of each. */
-const ARGUMENTS_MAX = 32;
-const ARGUMENT_BYTES_MAX = 128;
 
 export class SlowLog {
   readonly #shared: Int32Array;
@@ -31,13 +27,14 @@ export class SlowLog {
     this.#trim();
   }
 
+  /** `argv` as commands/server/shown-arguments makes it. */
   add(unixMs: number, microseconds: number, argv: readonly Uint8Array[], address: string, clientName: string): void {
     if (this.#capacity === 0) return;
     this.#entries.push({
       id: Atomics.add(this.#shared, SharedWord.slowLogId, 1),
       unixSeconds: Math.floor(unixMs / 1000),
       microseconds: Math.round(microseconds),
-      argv: shorten(argv),
+      argv,
       address,
       clientName,
     });
@@ -58,25 +55,4 @@ export class SlowLog {
     const surplus = this.#entries.length - this.#capacity;
     if (surplus > 0) this.#entries.splice(0, surplus);
   }
-}
-
-function shorten(argv: readonly Uint8Array[]): Uint8Array[] {
-  const kept = argv.length > ARGUMENTS_MAX ? ARGUMENTS_MAX - 1 : argv.length;
-  const entry: Uint8Array[] = [];
-  for (let i = 0; i < kept; i++) entry.push(shortenArgument(argv[i]));
-  if (kept < argv.length) entry.push(ascii(`... (${argv.length - kept} more arguments)`));
-  return entry;
-}
-
-function shortenArgument(argument: Uint8Array): Uint8Array {
-  if (argument.length <= ARGUMENT_BYTES_MAX) return argument.slice();
-  const note = ascii(`... (${argument.length - ARGUMENT_BYTES_MAX} more bytes)`);
-  const shortened = new Uint8Array(ARGUMENT_BYTES_MAX + note.length);
-  shortened.set(argument.subarray(0, ARGUMENT_BYTES_MAX));
-  shortened.set(note, ARGUMENT_BYTES_MAX);
-  return shortened;
-}
-
-function ascii(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }

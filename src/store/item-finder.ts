@@ -42,6 +42,8 @@ export interface KeyspaceParts {
 export abstract class ItemFinder {
   /** Wall clock in ms and what a new entry's access word holds now: seconds modulo 2^24, or an LFU word (see setClock). */
   nowMs = 0;
+  /** CLIENT PAUSE: what has expired is not there, but stays; nobody may write meanwhile. */
+  keepsExpired = false;
   accessNow = 0;
   /** Access words are those of store/lfu: the policy is one of the *-lfu. */
   isLfu = false;
@@ -195,6 +197,7 @@ export abstract class ItemFinder {
     const itemOffset = locationOffset(page, unit);
     this.setCursor(hash, item, itemOffset, page, unit, item.i32[(itemOffset >>> 2) + Item.SHAPE_WORD]);
     if (!index.hasExpiry || index.expiryMs > this.nowMs) return true;
+    if (this.keepsExpired) return false;
     this.statistics[Stat.EXPIRED]++;
     this.unlink(Notify.EXPIRED);
     return false;

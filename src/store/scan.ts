@@ -9,15 +9,17 @@ import { Bucket } from '../layout/bucket.js';
 import { Database, Shard } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
+import { Notify } from './change-feed.js';
 import { localBucket } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
+import { Stat } from './statistics.js';
 
 const POSITION_BITS = 24;
 const POSITIONS = 1 << POSITION_BITS;
 
 /**
- * Visits the live items of one bucket of a database under its shard's lock, with the cursor of `keyspace` on each; `visit` must not
- * change anything. Returns the next cursor, 0 at the end. An unknown cursor begins at the nearest one. Shards without items of
+ * Visits the live items of one bucket of a database under its shard's lock, with the cursor of `keyspace` on each, and removes those whose
+ * time has come; `visit` must not change anything. Returns the next cursor, 0 at the end. An unknown cursor begins at the nearest one. Shards without items of
  * the database are passed over: a walk through a small one is short.
  */
 export function scanBucket(
@@ -43,12 +45,22 @@ export function scanBucket(
     for (let slot = 0; slot < Bucket.SLOTS; slot++) {
       if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
       index.slot = slot;
-      if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) continue;
       keyspace.openEntry();
-      if (keyspace.itemDatabase === physical) visit(keyspace);
+      if (keyspace.itemDatabase !== physical) continue;
+      if (!index.hasExpiry || index.expiryMs > keyspace.nowMs) {
+        visit(keyspace);
+        continue;
+      }
+      if (keyspace.keepsExpired) continue;
+      keyspace.statistics[Stat.EXPIRED]++;
+      keyspace.removeEntry(Notify.EXPIRED);
     }
   } while (index.next());
-  if (!exclusive) memory.unlock(shardWord);
+  if (!exclusive) {
+    keyspace.settle();
+    memory.unlock(shardWord);
+    keyspace.freeUnlinked();
+  }
 
   const next = (Math.floor(position / span(bucket, buckets)) + 1) * span(bucket, buckets);
   if (next < POSITIONS) return shard * POSITIONS + next;

@@ -40,7 +40,8 @@ export class Sweep {
   step(): number {
     const ctl = this.#ctl;
     const purging = this.#isPurging();
-    if (ctl[Super.EXPIRY_PAUSED_WORD] === 1 && !purging) {
+    const isPaused = this.#isPaused;
+    if (isPaused && !purging) {
       this.#shard = -1;
       return 0;
     }
@@ -55,7 +56,7 @@ export class Sweep {
       return 0;
     }
     let removed = 0;
-    const fields = ctl[shardWord + Shard.FIELD_EXPIRY_WORD] !== 0 && ctl[Super.EXPIRY_PAUSED_WORD] === 0;
+    const fields = ctl[shardWord + Shard.FIELD_EXPIRY_WORD] !== 0 && !isPaused;
     const buckets = ctl[shardWord + Shard.BUCKETS_WORD];
     const end = Math.min(buckets, this.#bucket + BUCKETS_PER_LOCK);
     if (fields && this.#bucket === 0) {
@@ -132,6 +133,11 @@ export class Sweep {
     return items;
   }
 
+  /** Only what was flushed goes. */
+  get #isPaused(): boolean {
+    return this.#ctl[Super.EXPIRY_PAUSED_WORD] === 1 || this.#keyspace.keepsExpired;
+  }
+
   #isPurging(): boolean {
     const table = this.#memory.databaseTable + Database.STATE_WORD;
     for (let physical = 0; physical < Database.PHYSICAL; physical++) {
@@ -143,6 +149,7 @@ export class Sweep {
   #sweepChain(bucket: number, purging: boolean): number {
     const keyspace = this.#keyspace;
     const { index } = keyspace;
+    const mayExpire = !this.#isPaused;
     let removed = 0;
     index.openBucket(bucket, this.#shard);
     do {
@@ -154,7 +161,7 @@ export class Sweep {
         index.slot = slot;
         // What was flushed has not expired: it was gone before.
         const isFlushed = purging && keyspace.eviction.isFlushed(index.page, index.unit);
-        const hasExpired = !isFlushed && index.hasExpiry && index.expiryMs <= keyspace.nowMs;
+        const hasExpired = !isFlushed && mayExpire && index.hasExpiry && index.expiryMs <= keyspace.nowMs;
         if (!isFlushed && !hasExpired) continue;
         if (hasExpired) keyspace.statistics[Stat.EXPIRED]++;
         keyspace.removeEntry(hasExpired ? Notify.EXPIRED : Notify.NONE);

@@ -120,6 +120,11 @@ describeWithRedis('keys', (peers) => {
           '\\',
           'hell\\o',
         ].map((pattern): Step => ['KEYS', pattern]),
+        ['SET', 'a'.repeat(1500), '1'],
+        ...[1000, 1001].flatMap((stars): Step[] => [
+          ['KEYS', '*?'.repeat(stars)],
+          ['KEYS', `${'*?'.repeat(stars)}*`],
+        ]),
         'KEYS',
         'DEL hallo hxllo heello hllo h*llo',
         'RANDOMKEY',

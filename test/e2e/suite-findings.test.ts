@@ -18,7 +18,8 @@ beforeAll(async () => {
 afterEach(async () => {
   const client = await connect();
   await ask(client, 'CLIENT UNPAUSE');
-  await ask(client, 'CONFIG SET slowlog-log-slower-than 10000');
+  await ask(client, 'DEBUG SET-ACTIVE-EXPIRE 1');
+  await ask(client, 'CONFIG SET slowlog-log-slower-than 10000 tracking-table-max-keys 1000000');
   await ask(client, 'FLUSHALL');
   for (const connection of connections) connection.destroy();
   connections = [];
@@ -174,5 +175,110 @@ describe('EXEC', () => {
     expect(await ask(client, 'SCRIPT KILL')).toBe('+OK\r\n');
     await receive(slow);
     expect(await ask(client, 'EXEC')).toBe('-ERR EXEC without MULTI\r\n');
+  });
+});
+
+describe('expired keys', () => {
+  /** Of INFO's field. */
+  const field = async (client: RawClient, section: string, name: string): Promise<string> =>
+    new RegExp(`^${name}:(.*)\r$`, 'm').exec(await ask(client, `INFO ${section}`))?.[1] ?? '';
+
+  it('that SCAN comes across are removed', async () => {
+    const client = await connect();
+    await ask(client, 'DEBUG SET-ACTIVE-EXPIRE 0');
+    for (let i = 0; i < 20; i++) await ask(client, `SET k${i} v PX ${i % 2 === 0 ? 1 : 100_000}`);
+    await expect.poll(() => ask(client, 'EXISTS k0 k2 k18')).toBe(':0\r\n');
+    expect(await field(client, 'keyspace', 'db0')).toContain('keys=17,');
+    let cursor = '0';
+    do [cursor] = parseReply(await ask(client, `SCAN ${cursor}`)) as [string, string[]];
+    while (cursor !== '0');
+    expect(await field(client, 'keyspace', 'db0')).toContain('keys=10,');
+  });
+
+  it('stay while writes are paused, though nobody sees them', async () => {
+    const client = await connect();
+    const before = Number(await field(client, 'stats', 'expired_keys'));
+    await ask(client, 'MULTI');
+    await ask(client, 'SET a 1 PX 5');
+    await ask(client, 'SET b 1 PX 5');
+    await ask(client, 'CLIENT PAUSE 60000 WRITE');
+    await ask(client, 'EXEC');
+    await expect.poll(() => ask(client, 'GET a')).toBe('$-1\r\n');
+    await ask(client, 'SCAN 0');
+    expect(Number(await field(client, 'stats', 'expired_keys'))).toBe(before);
+    await ask(client, 'CLIENT UNPAUSE');
+    await expect.poll(async () => Number(await field(client, 'stats', 'expired_keys'))).toBe(before + 2);
+  });
+});
+
+describe('client tracking', () => {
+  it('invalidates keys when the table gets smaller', async () => {
+    const client = await connect();
+    await ask(client, 'HELLO 3');
+    await ask(client, 'CLIENT TRACKING ON');
+    await ask(client, 'MSET a 1 b 2');
+    await ask(client, 'MGET a b');
+    send(client, 'CONFIG SET tracking-table-max-keys 1');
+    const got = [await receive(client), await receive(client)];
+    expect(got).toContain('>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n');
+  });
+});
+
+describe('SWAPDB', () => {
+  it('wakes who waits for a key of the database that has come', async () => {
+    const [waiter, client] = [await connect(), await connect()];
+    await ask(client, 'SELECT 1');
+    await ask(client, 'RPUSH k hello');
+    send(waiter, 'BRPOP k 0');
+    await blockedClients(client, 1);
+    await ask(client, 'SWAPDB 1 0');
+    expect(await receive(waiter)).toBe('*2\r\n$1\r\nk\r\n$5\r\nhello\r\n');
+  });
+});
+
+describe('DEBUG', () => {
+  it('digests values by what they hold', async () => {
+    const client = await connect();
+    const digests = async (keys: string): Promise<string[]> =>
+      parseReply(await ask(client, `DEBUG DIGEST-VALUE ${keys}`)) as string[];
+    await ask(client, 'CONFIG SET hash-max-listpack-entries 2');
+    await ask(client, 'HSET h a 1 b 2');
+    await ask(client, 'HSET i c 3 b 2 a 1');
+    await ask(client, 'HDEL i c');
+    await ask(client, 'CONFIG SET hash-max-listpack-entries 512');
+    await ask(client, 'RPUSH l a b');
+    await ask(client, 'RPUSH m b a');
+    await ask(client, 'COPY l n');
+    expect(await ask(client, 'OBJECT ENCODING i')).toContain('hashtable');
+    const [h, i, l, m, n, none] = await digests('h i l m n none');
+    expect(h).toBe(i);
+    expect(l).toBe(n);
+    expect(new Set([h, l, m]).size).toBe(3);
+    expect(none).toBe('0'.repeat(40));
+    const before = await ask(client, 'DEBUG DIGEST');
+    await ask(client, 'SET s 1');
+    expect(await ask(client, 'DEBUG DIGEST')).not.toBe(before);
+    await ask(client, 'DEL s');
+    expect(await ask(client, 'DEBUG DIGEST')).toBe(before);
+  });
+
+  it('may be called by scripts when a test asks for that', async () => {
+    const client = await connect();
+    const call = ['EVAL', "return redis.call('DEBUG', 'PROTOCOL', 'integer')", '0'];
+    expect(await ask(client, call)).toContain('not allowed from script');
+    await ask(client, 'DEBUG SET-DISABLE-DENY-SCRIPTS 1');
+    expect(await ask(client, call)).toBe(':12345\r\n');
+    await ask(client, 'DEBUG SET-DISABLE-DENY-SCRIPTS 0');
+    expect(await ask(client, call)).toContain('not allowed from script');
+  });
+});
+
+describe('replies of scripts', () => {
+  it('have big numbers on one line in both versions of the protocol', async () => {
+    const client = await connect();
+    const number = ['EVAL', "return {big_number='12\\r\\n3'}", '0'];
+    expect(await ask(client, number)).toBe('$5\r\n12  3\r\n');
+    await ask(client, 'HELLO 3');
+    expect(await ask(client, number)).toBe('(12  3\r\n');
   });
 });

@@ -22,6 +22,7 @@ import { RawClient } from '../helpers/raw-client.js';
 const LINES_PER_TURN = 4;
 
 class CountingStore implements LoopStore {
+  keepsExpired = false;
   depth = 0;
   batches = 0;
   slices = 0;

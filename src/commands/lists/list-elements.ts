@@ -32,7 +32,7 @@ export function openListDraft(context: Context, index: number, h: number, i: num
 
 function setLimit(context: Context, list: Collection): void {
   const size = context.environment.settings.listMaxListpackSize;
-  if (size > 0) list.packedEntriesMax = size;
+  if (size >= 0) list.packedEntriesMax = Math.max(1, size);
 }
 
 /** The list of the key, argument 1, for reading: counts a hit or a miss. */

@@ -52,6 +52,8 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     client.awaitsValue = false;
     client.intoLength = 0;
     this.context.client = client;
+    // CLIENT PAUSE does not hold these clients up: they may write.
+    this.environment.keyspace.keepsExpired = false;
     if (client.protocol === Protocol.UNKNOWN) {
       client.protocol = this.chooseProtocol(input.u8[offset]);
     }

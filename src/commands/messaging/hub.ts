@@ -72,6 +72,7 @@ export class Hub {
   /** At start, and whenever CONFIG SET has changed something. */
   settingsChanged(): void {
     this.notifications.configure(this.#executor.environment.settings.notifyKeyspaceEvents);
+    this.tracking.settingsChanged();
   }
 
   /** True for the executor that serves connections; others run scripts. */

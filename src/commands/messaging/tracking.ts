@@ -151,18 +151,25 @@ export class TrackingTable {
     clients.add(client.id);
   }
 
-  /** Beyond tracking-table-max-keys the longest remembered key is invalidated. */
+  /** Beyond tracking-table-max-keys the longest remembered keys are invalidated. */
   #limitKeys(): void {
     const limit = this.#environment.settings.trackingTableMaxKeys;
-    if (limit === 0 || this.#keys.size <= limit) return;
-    const [[key, clients]] = this.#keys;
-    this.#keys.delete(key);
-    this.#keyBytes -= key.length;
-    this.#untrack(key);
-    for (const id of clients) {
-      const client = this.#clients.get(id);
-      if (client !== undefined) this.#sendOwn(client, [key]);
+    if (limit === 0) return;
+    for (const [key, clients] of this.#keys) {
+      if (this.#keys.size <= limit) return;
+      this.#keys.delete(key);
+      this.#keyBytes -= key.length;
+      this.#untrack(key);
+      for (const id of clients) {
+        const client = this.#clients.get(id);
+        if (client !== undefined) this.#sendOwn(client, [key]);
+      }
     }
+  }
+
+  settingsChanged(): void {
+    this.#limitKeys();
+    this.#count();
   }
 
   /** Through the queue to oneself: a command is being answered just now. */

@@ -7,6 +7,7 @@
  */
 import { Bytes, NO_ARENA } from '../../layout/bytes.js';
 import { Counter } from '../../layout/counters.js';
+import { ScriptWord } from '../../layout/shared-scripts.js';
 import { addon } from '../../native/addon.js';
 import { EngineWord, type LuaEngine, LuaOperation, LuaReplyFlag, openLua } from '../../native/lua.js';
 import { Output } from '../../protocol/output.js';
@@ -28,6 +29,8 @@ const LOG_LEVELS = ['debug', 'verbose', 'notice', 'warning'] as const;
 export interface ScriptRun {
   readonly outer: Executor;
   readonly isFunction: boolean;
+  /** It may call DEBUG: a test wants replies of all types. */
+  mayDebug: boolean;
   isReadOnly: boolean;
   hasWritten: boolean;
   /** Memory was over the limit when the script began, and it did not say that it may run then. */
@@ -58,6 +61,7 @@ export class ScriptEngine {
     this.run = {
       outer,
       isFunction: forFunctions,
+      mayDebug: false,
       isReadOnly: false,
       hasWritten: false,
       isShortOfMemory: false,
@@ -85,6 +89,7 @@ export class ScriptEngine {
   /** Runs script or function `id` with the request's keys and arguments (from word 3 on), and replies. */
   execute(context: Context, id: number, keyCount: number, flags: number, isReadOnly: boolean): void {
     const { run, client } = this;
+    run.mayDebug = this.scripting.shared.get(ScriptWord.allowsDebug) !== 0;
     run.isReadOnly = isReadOnly || !mayWrite(flags);
     run.hasWritten = false;
     const allowsOom = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.ALLOW_OOM)) === ScriptFlag.ALLOW_OOM;

@@ -2,19 +2,22 @@
  * DEBUG: the subcommands that test-suites use. Only for connections from this machine.
  */
 import { isLoopback, parseSize } from '../../config/index.js';
+import { ScriptWord } from '../../layout/shared-scripts.js';
 import { Super } from '../../layout/superblock.js';
 import { stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_SUCH_KEY, NOT_FLOAT, NOT_INTEGER } from '../errors.js';
 import { globMatchesText } from '../glob.js';
 import { encodingName } from '../keyspace/object.js';
+import { scriptingOf } from '../scripting/eval.js';
 import { Category, type CommandSpec, Flag, KeyUse } from '../spec.js';
+import { digestAll, digestValues } from './debug-digest.js';
 
 const STRING_MATCH_MAX = 10_000_000;
 
 interface Subcommand {
   readonly name: string;
-  /** Words after the subcommand. */
+  /** Words after the subcommand; negative: at least so many. */
   readonly args: number;
   readonly summary: string;
   readonly run: (context: Context) => void;
@@ -22,6 +25,8 @@ interface Subcommand {
 
 const SUBCOMMANDS: readonly Subcommand[] = [
   { name: 'CHANGE-REPL-ID', args: 0, summary: 'Accepted: there is no replication id.', run: ok },
+  { name: 'DIGEST', args: 0, summary: 'Digest of all keys, for comparisons.', run: digestAll },
+  { name: 'DIGEST-VALUE', args: -1, summary: 'Digests of the values of keys.', run: digestValues },
   { name: 'ERROR', args: 1, summary: 'Replies the given error.', run: error },
   { name: 'LOG', args: 1, summary: 'Writes a line into the server log.', run: log },
   { name: 'OBJECT', args: 1, summary: 'Shows how a value is kept.', run: object },
@@ -38,6 +43,12 @@ const SUBCOMMANDS: readonly Subcommand[] = [
     summary: 'Switches the background expiry on (1) or off (0).',
     run: setActiveExpire,
   },
+  {
+    name: 'SET-DISABLE-DENY-SCRIPTS',
+    args: 1,
+    summary: 'Lets scripts call DEBUG (1), or no longer (0).',
+    run: setDisableDenyScripts,
+  },
   { name: 'SLEEP', args: 1, summary: 'Stops this worker for some seconds.', run: sleep },
   {
     name: 'STRINGMATCH-LEN',
@@ -49,12 +60,13 @@ const SUBCOMMANDS: readonly Subcommand[] = [
 
 function debug(context: Context): void {
   const { reply } = context;
-  if (!isLocal(context.client.address)) {
+  if (!isLocal(context.executor.hub.caller.address)) {
     return reply.error('ERR DEBUG command not allowed. It works for connections from this machine only.');
   }
   if (context.argIs(1, 'HELP') && context.argc === 2) return help(context);
   for (const { name, args, run } of SUBCOMMANDS) {
-    if (context.argc === args + 2 && context.argIs(1, name)) return run(context);
+    const fits = args < 0 ? context.argc >= 2 - args : context.argc === 2 + args;
+    if (fits && context.argIs(1, name)) return run(context);
   }
   const word = context.argString(1).slice(0, 128);
   reply.error(`ERR unknown subcommand or wrong number of arguments for '${word}'. Try DEBUG HELP.`);
@@ -193,6 +205,13 @@ function setActiveExpire(context: Context): void {
   context.reply.ok();
 }
 
+function setDisableDenyScripts(context: Context): void {
+  const scripting = scriptingOf(context);
+  if (scripting === null) return;
+  scripting.shared.set(ScriptWord.allowsDebug, context.argInteger(2) === 0 ? 0 : 1);
+  context.reply.ok();
+}
+
 export const debugCommands: readonly CommandSpec[] = [
   {
     name: 'debug',
@@ -206,6 +225,8 @@ export const debugCommands: readonly CommandSpec[] = [
     args: [stringArg('subcommand'), stringArg('argument', { optional: true, multiple: true })],
     findKeys: (context, add) => {
       if (context.argc === 3 && context.argIs(1, 'OBJECT')) add(2, KeyUse.RO);
+      if (!context.argIs(1, 'DIGEST-VALUE')) return;
+      for (let i = 2; i < context.argc; i++) add(i, KeyUse.RO);
     },
     run: debug,
   },

@@ -92,9 +92,14 @@ export function resolveRange(
     set.seekScore(high, highIsOpen ? Bound.BEFORE : Bound.AFTER);
     range.to = set.rank;
   } else {
+    set.last();
+    set.load();
+    const highest = set.score;
     set.first();
     set.load();
     const { score } = set;
+    // All have one score where ranges by member mean anything; what Redis finds elsewhere, it finds by the members alone.
+    const rankOf = score === highest ? rankBehindScore : rankAmongMembers;
     range.from = rankOf(context, set, score, i, false);
     range.to = rankOf(context, set, score, j, true);
   }
@@ -114,8 +119,8 @@ function resolveRanks(count: number, isReversed: boolean): void {
   range.to = end + 1;
 }
 
-/** Members that stand before the bound in argument `i`. All have one score where ranges by member mean anything: that of the first. */
-function rankOf(context: Context, set: Collection, score: number, i: number, isUpper: boolean): number {
+/** Members that stand before the bound in argument `i`, in a set whose members all have this score. */
+function rankBehindScore(context: Context, set: Collection, score: number, i: number, isUpper: boolean): number {
   const { input } = context;
   const offset = context.argOffset(i);
   const first = input.u8[offset];
@@ -124,4 +129,25 @@ function rankOf(context: Context, set: Collection, score: number, i: number, isU
   const found = set.seekMember(score, input, offset + 1, context.argLength(i) - 1);
   const isBehind = found && (first === OPEN) !== isUpper;
   return set.rank + (isBehind ? 1 : 0);
+}
+
+/** The same whatever the scores, taking the members to stand in their order. */
+function rankAmongMembers(context: Context, set: Collection, _score: number, i: number, isUpper: boolean): number {
+  const { input } = context;
+  const offset = context.argOffset(i);
+  const first = input.u8[offset];
+  if (first === MINUS) return 0;
+  const bound = input.u8.subarray(offset + 1, offset + context.argLength(i));
+  let low = 0;
+  let high = set.count;
+  while (low < high && first !== PLUS) {
+    const middle = (low + high) >>> 1;
+    set.seekRank(middle);
+    set.load();
+    const order = Buffer.compare(set.key.u8.subarray(set.keyOffset, set.keyOffset + set.keyLength), bound);
+    const isBefore = order < 0 || (order === 0 && (first === OPEN) !== isUpper);
+    if (isBefore) low = middle + 1;
+    else high = middle;
+  }
+  return high;
 }
