@@ -34,7 +34,9 @@ export const enum StreamMeta {
   /** Hash of the last entry's field names. */
   NAMES_HASH_WORD = 12,
   NEXT_GROUP_WORD = 13,
-  WORDS = 14,
+  /** Entries of the first node that trims with ~ count by (store/streams/trim), 0 = it is whole. */
+  FIRST_NODE_WORD = 14,
+  WORDS = 15,
 }
 
 /** First byte of the side tree's keys. */

@@ -27,7 +27,7 @@ import type { Keyspace } from '../../store/keyspace.js';
 import { type WaitPlace, Waits } from '../../store/waits.js';
 import { Client, ReplyMode } from '../clients/client.js';
 import type { Context } from '../context.js';
-import { NO_MEMORY } from '../errors.js';
+import { NO_MEMORY, WRONG_TYPE } from '../errors.js';
 import type { Executor } from '../executor.js';
 import { Capture } from './capture.js';
 import { Deadlines } from './deadlines.js';
@@ -70,7 +70,7 @@ export interface Blocked {
   isGone: boolean;
 }
 
-const WRONG_TYPE_REPLY = Buffer.from('-WRONGTYPE');
+const WRONG_TYPE_REPLY = Buffer.from(`-${WRONG_TYPE}`);
 const UNBLOCKED = 'UNBLOCKED client unblocked via CLIENT UNBLOCK';
 /** How often waits whose server may have died are looked at. */
 const CHECK_MS = 1000;
@@ -306,13 +306,19 @@ export class BlockedClients {
     context.isRetry = true;
     context.onlyHash = onlyHash;
     context.stillWaits = false;
+    const { errorCount } = context.reply;
     this.#executor.retry();
     context.isRetry = false;
     context.onlyHash = null;
     const reply = this.#capture.take();
     if (context.stillWaits || reply.length === 0) return null;
-    if ((flags & Wait.UNTIL_GONE) === 0 && WRONG_TYPE_REPLY.equals(reply.subarray(0, WRONG_TYPE_REPLY.length)))
+    if (context.reply.errorCount === errorCount) return reply;
+    if ((flags & Wait.UNTIL_GONE) === 0 && WRONG_TYPE_REPLY.equals(reply.subarray(0, WRONG_TYPE_REPLY.length))) {
+      // Nobody gets it.
+      context.reply.uncountError(WRONG_TYPE);
       return null;
+    }
+    this.#executor.countFailure(context.command);
     return reply;
   }
 

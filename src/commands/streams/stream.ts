@@ -98,9 +98,9 @@ function chooseId(context: Context, kind: AddedId): boolean {
   if (kind === AddedId.GIVEN || (kind === AddedId.SEQUENCE_AUTOMATIC && !id.hasTimeOf(lastId))) {
     return id.compare(lastId) > 0;
   }
-  // Redis never goes back in time: the last id plus one.
-  if (kind === AddedId.AUTOMATIC && id.compare(lastId) > 0 && !id.hasTimeOf(lastId)) return true;
-  if (lastId.isSequenceMax) return false;
+  // A clock that has not moved on, or back: the last id plus one.
+  if (kind === AddedId.AUTOMATIC && id.compare(lastId) > 0) return true;
+  if (kind === AddedId.SEQUENCE_AUTOMATIC && lastId.isSequenceMax) return false;
   id.set(lastId);
   return id.increment();
 }

@@ -15,6 +15,8 @@ export const ERROR_CODES: readonly string[] = [
   'EXECABORT',
   'BUSY',
   'UNBLOCKED',
+  'NOGROUP',
+  'BUSYGROUP',
   'OTHER',
 ];
 

@@ -83,6 +83,12 @@ export class Reply {
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 
+  /** An error that was written is thrown away. */
+  uncountError(text: string): void {
+    this.errorCount--;
+    this.errorsByCode[errorCodeIndex(text)]--;
+  }
+
   // ---- numbers
 
   /** An integer of at most 53 bits. */

@@ -64,6 +64,15 @@ export class Stream {
     return ++this.#head[StreamMeta.NEXT_GROUP_WORD];
   }
 
+  /** Entries left of the node in front, where a trim has cut it; 0 = it is whole. To be saved. */
+  get firstNode(): number {
+    return this.length === 0 ? 0 : this.#head[StreamMeta.FIRST_NODE_WORD];
+  }
+
+  set firstNode(entries: number) {
+    this.#head[StreamMeta.FIRST_NODE_WORD] = entries;
+  }
+
   // ---- changing
 
   /**
@@ -73,6 +82,7 @@ export class Stream {
   append(id: StreamId, input: Bytes, args: Int32Array, first: number, pairs: number): Change {
     const { collection, entry } = this;
     collection.beginSteps(3);
+    if (this.length === 0) this.firstNode = 0;
     entry.write(collection, this.#head, input, args, first, pairs);
     const length = id.writeKey(this.#key, 0);
     collection.toEnd();

@@ -26,23 +26,29 @@ export class Trim {
 
   /** Returns how many entries have gone. */
   run(stream: Stream): number {
-    if (this.by === TrimBy.NOTHING) return 0;
-    if (this.isAbout) return this.#removeNodes(stream);
-    if (this.by === TrimBy.LENGTH) return stream.removeFirst(Math.max(0, stream.length - this.lengthMax));
-    return stream.removeFirst(this.#entriesBefore(stream));
+    if (this.by === TrimBy.NOTHING || stream.length === 0) return 0;
+    const excess = this.by === TrimBy.LENGTH ? stream.length - this.lengthMax : entriesBefore(stream, this.idMin);
+    if (excess <= 0) return 0;
+    const nodeBefore = stream.firstNode;
+    const removed = this.isAbout ? this.#removeNodes(stream, excess) : this.#removeExactly(stream, excess);
+    if (stream.firstNode !== nodeBefore) stream.save();
+    return removed;
   }
 
-  #entriesBefore(stream: Stream): number {
-    stream.find(this.idMin);
-    return stream.collection.rank;
+  #removeExactly(stream: Stream, count: number): number {
+    const first = this.#nodeEntries(stream);
+    const whole = this.#wholeNode(stream);
+    const behind = count < first ? first - count : whole - ((count - first) % whole);
+    stream.firstNode = behind === whole ? 0 : behind;
+    return stream.removeFirst(count);
   }
 
-  #removeNodes(stream: Stream): number {
-    const excess = this.by === TrimBy.LENGTH ? stream.length - this.lengthMax : this.#entriesBefore(stream);
+  #removeNodes(stream: Stream, excess: number): number {
     let removed = 0;
     while (removed < excess) {
       const entries = Math.min(this.#nodeEntries(stream), stream.length);
       if (removed + entries > excess || (this.limit > 0 && removed + entries > this.limit)) break;
+      stream.firstNode = 0;
       const gone = stream.removeFirst(entries);
       removed += gone;
       if (gone < entries) break;
@@ -52,6 +58,11 @@ export class Trim {
 
   /** Entries of the node in front. */
   #nodeEntries(stream: Stream): number {
+    return stream.firstNode > 0 ? stream.firstNode : this.#wholeNode(stream);
+  }
+
+  /** Entries of a whole node. */
+  #wholeNode(stream: Stream): number {
     const { collection } = stream;
     collection.first();
     collection.load();
@@ -59,6 +70,11 @@ export class Trim {
     const bytes = this.nodeBytesMax > 0 ? this.nodeBytesMax : NODE_BYTES_MAX;
     return Math.max(1, Math.min(most, Math.floor(bytes / (collection.valueLength + ENTRY_BYTES))));
   }
+}
+
+function entriesBefore(stream: Stream, id: StreamId): number {
+  stream.find(id);
+  return stream.collection.rank;
 }
 
 /** Redis's largest node. */
