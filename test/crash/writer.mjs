@@ -14,7 +14,8 @@ import { Memory } from '../../dist/memory/memory.js';
 import { addon } from '../../dist/native/addon.js';
 import { attach } from '../../dist/store/attach.js';
 import { HASHES, LISTS, SETS, SORTED_SETS } from '../../dist/store/collections/collection.js';
-import { copyCollection, moveCollection } from '../../dist/store/collections/rekey.js';
+import { copyCollection } from '../../dist/store/collections/copy-collection.js';
+import { moveCollection } from '../../dist/store/collections/rekey.js';
 import { Waits } from '../../dist/store/waits.js';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
