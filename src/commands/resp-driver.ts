@@ -18,6 +18,7 @@ import {
   RequestSource,
 } from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import { BatchHashes } from './batch-hashes.js';
 import { Attention, Client, ReplyMode } from './clients/client.js';
 import { charge, endTransaction } from './clients/client-memory.js';
 import { type Command, KeyMode } from './command.js';
@@ -30,9 +31,6 @@ import { LargeValues } from './strings/large-values.js';
 
 /** Below this threshold SLOWLOG means O(1) commands, too. */
 const SLOW_FAST_MICROSECONDS = 1000;
-/** Fewer requests than this are not worth two passes over their keys. */
-const PREFETCH_MIN = 4;
-
 /** Commands that wait while writes are paused. */
 const WRITES = Flag.WRITE | Flag.MAY_REPLICATE;
 
@@ -51,11 +49,7 @@ export class RespDriver implements Driver<Client> {
   private requestEnd = 0;
   /** One element per request of the batch. */
   private readonly commands: (Command | null)[] = new Array<Command | null>(BATCH_REQUESTS).fill(null);
-  private readonly hashes = new Int32Array(BATCH_REQUESTS);
-  /** Place of the hash in `wanted`, counted from 1; 0 = it is not known. */
-  private readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
-  /** The known hashes without gaps, for the store's prefetch passes. */
-  private readonly wanted = new Int32Array(BATCH_REQUESTS);
+  private readonly hashes: BatchHashes;
 
   constructor(executor: Executor, reply: Reply) {
     this.environment = executor.environment;
@@ -63,6 +57,7 @@ export class RespDriver implements Driver<Client> {
     this.context = executor.context;
     this.reply = reply;
     this.counters = executor.environment.counters.values;
+    this.hashes = new BatchHashes(executor.environment.keyspace, BATCH_REQUESTS);
     this.large = new LargeValues(executor, this.parser);
   }
 
@@ -234,7 +229,7 @@ export class RespDriver implements Driver<Client> {
     const executor = this.executor;
     const { keyspace } = this.environment;
     const { mailboxes } = keyspace;
-    const looksAhead = count >= PREFETCH_MIN && keyspace.prefetchWorthwhile;
+    const looksAhead = this.hashes.pays(count);
     // What was hashed ahead holds as long as the client's database stays the same one: SELECT, FLUSHALL, SWAPDB, EXEC ...
     const db = client.db;
     const physical = keyspace.physical(db);
@@ -253,10 +248,9 @@ export class RespDriver implements Driver<Client> {
       );
       const command = looksAhead ? this.commands[i] : executor.lookup();
       let hashKnown = false;
-      if (looksAhead && this.hashKnown[i] !== 0 && client.db === db && keyspace.physical(db) === physical) {
-        context.keyHash = this.hashes[i];
+      if (looksAhead && this.hashes.has(i) && client.db === db && keyspace.physical(db) === physical) {
+        context.keyHash = this.hashes.take(i);
         hashKnown = true;
-        keyspace.expect(this.hashKnown[i] - 1);
       }
       if (writesPaused && command !== null && this.isWrite(client, command)) {
         control!.waitForUnpause(client);
@@ -280,7 +274,7 @@ export class RespDriver implements Driver<Client> {
     const requests = parser.requests;
     const context = this.context;
     const keyspace = this.environment.keyspace;
-    let wantedCount = 0;
+    this.hashes.begin();
     for (let i = 0; i < count; i++) {
       const word = i * Request.WORDS;
       const source = requests[word + Request.source] === RequestSource.INPUT ? input : parser.scratch;
@@ -288,17 +282,14 @@ export class RespDriver implements Driver<Client> {
       context.bind(client, source, parser.args, requests[word + Request.firstArgument], argc);
       const command = this.executor.lookup();
       this.commands[i] = command;
-      this.hashKnown[i] = 0;
+      this.hashes.skip(i);
       if (command === null || command.keyMode !== KeyMode.ONE || command.exclusive || command.firstKey >= argc)
         continue;
       const length = context.argLength(command.firstKey);
       if (length > MAX_KEY_BYTES) continue;
-      const hash = keyspace.hash(client.db, source, context.argOffset(command.firstKey), length);
-      this.hashes[i] = hash;
-      this.wanted[wantedCount++] = hash;
-      this.hashKnown[i] = wantedCount;
+      this.hashes.add(i, keyspace.hash(client.db, source, context.argOffset(command.firstKey), length));
     }
-    keyspace.prefetch(this.wanted, wantedCount);
+    this.hashes.load();
   }
 
   private executeMuted(client: Client, command: Command | null, hashKnown: boolean): void {

@@ -7,13 +7,11 @@ import { Counter } from '../../layout/counters.js';
 import { MAX_REPLY_BYTES_PER_TURN } from '../../protocol/driver.js';
 import { BATCH_REQUESTS } from '../../protocol/memcached/request.js';
 import type { Output } from '../../protocol/output.js';
+import { BatchHashes } from '../batch-hashes.js';
 import type { Environment } from '../environment.js';
 import type { MemcachedClient } from './client.js';
 import type { MemcachedContext } from './context.js';
 import type { PendingValues } from './pending-values.js';
-
-/** Fewer requests than this are not worth two passes over their keys. */
-export const PREFETCH_MIN = 4;
 
 export abstract class Front {
   protected readonly environment: Environment;
@@ -21,10 +19,7 @@ export abstract class Front {
   protected readonly context: MemcachedContext;
   protected readonly pending: PendingValues;
   protected readonly counters: Float64Array;
-  protected readonly hashes = new Int32Array(BATCH_REQUESTS);
-  protected readonly hashKnown = new Uint8Array(BATCH_REQUESTS);
-  /** The known hashes without gaps, for the store's prefetch passes. */
-  protected readonly wanted = new Int32Array(BATCH_REQUESTS);
+  protected readonly hashes: BatchHashes;
   protected repliesStart = 0;
 
   constructor(environment: Environment, output: Output, context: MemcachedContext, pending: PendingValues) {
@@ -33,6 +28,7 @@ export abstract class Front {
     this.context = context;
     this.pending = pending;
     this.counters = environment.counters.values;
+    this.hashes = new BatchHashes(environment.keyspace, BATCH_REQUESTS);
   }
 
   protected count(client: MemcachedClient, command: number): void {

@@ -104,6 +104,7 @@ export function goOn(context: MemcachedContext, long: LongRetrieval, position: n
     }
     if (ahead < known) {
       context.isHashKnown = true;
+      context.keyspace.expect(ahead);
       context.knownHash = hashes[ahead++];
     }
     retrieveKey(context, long.withVersion, long.expiryMs);

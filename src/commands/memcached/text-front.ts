@@ -18,7 +18,7 @@ import type { LargeValue, MemcachedClient } from './client.js';
 import { DB, type MemcachedContext } from './context.js';
 import { execute, isWrite } from './dispatch.js';
 import { goOnDumping } from './dump.js';
-import { Front, PREFETCH_MIN } from './front.js';
+import { Front } from './front.js';
 import { META_SET_FLAGS_START, prepareMetaSet } from './meta-set.js';
 import { NO_MEMORY, type PendingValues } from './pending-values.js';
 import { goOn } from './retrieval.js';
@@ -96,7 +96,7 @@ export class TextFront extends Front {
   private batch(client: MemcachedClient, input: Bytes, start: number, count: number): number {
     const { context, tokenizer } = this;
     const { records } = tokenizer;
-    const looksAhead = count >= PREFETCH_MIN && this.environment.keyspace.prefetchWorthwhile;
+    const looksAhead = this.hashes.pays(count);
     if (looksAhead) this.lookAhead(input, count);
     const areWritesPaused = this.environment.control?.isWritePaused === true;
     context.input = input;
@@ -108,14 +108,14 @@ export class TextFront extends Front {
         return i === 0 ? start : records[record - Request.WORDS + Request.next];
       }
       context.record = record;
-      context.isHashKnown = looksAhead && this.hashKnown[i] === 1;
-      context.knownHash = this.hashes[i];
+      context.isHashKnown = looksAhead && this.hashes.has(i);
+      if (context.isHashKnown) context.knownHash = this.hashes.take(i);
       context.hasAnswered = this.output.written !== this.repliesStart;
       this.count(client, command);
       if (client.isAuthenticated) execute(context);
       else authenticate(context);
       // Another database from here on: what was hashed ahead is void.
-      if (command === CommandCode.FLUSH_ALL) this.hashKnown.fill(0);
+      if (command === CommandCode.FLUSH_ALL) this.hashes.forget();
       const next = records[record + Request.next];
       if (client.closing !== Closing.NO || client.suspended) return next;
       if (client.isWatching) return next;
@@ -132,22 +132,19 @@ export class TextFront extends Front {
     const { tokenizer } = this;
     const { keyspace } = this.environment;
     const { records, tokens } = tokenizer;
-    let wantedCount = 0;
+    this.hashes.begin();
     for (let i = 0; i < count; i++) {
       const record = i * Request.WORDS;
       const command = records[record + Request.command];
       const keyToken = command === CommandCode.GAT || command === CommandCode.GATS ? 2 : 1;
-      this.hashKnown[i] = 0;
+      this.hashes.skip(i);
       if (!hasKey(command) || records[record + Request.tokenCount] <= keyToken) continue;
       const pair = (records[record + Request.tokenFirst] + keyToken) * 2;
       const length = tokens[pair + 1];
       if (length > MAX_KEY_BYTES) continue;
-      const hash = keyspace.hash(DB, input, tokens[pair], length);
-      this.hashes[i] = hash;
-      this.hashKnown[i] = 1;
-      this.wanted[wantedCount++] = hash;
+      this.hashes.add(i, keyspace.hash(DB, input, tokens[pair], length));
     }
-    keyspace.prefetch(this.wanted, wantedCount);
+    this.hashes.load();
   }
 
   // ---- data blocks that are still on their way

@@ -14,7 +14,7 @@ import type { Output } from '../../../protocol/output.js';
 import type { Environment } from '../../environment.js';
 import type { LargeValue, MemcachedClient } from '../client.js';
 import { DB, type MemcachedContext } from '../context.js';
-import { Front, PREFETCH_MIN } from '../front.js';
+import { Front } from '../front.js';
 import { NO_MEMORY, type PendingValues } from '../pending-values.js';
 import { dropOld } from '../store.js';
 import { execute, isWrite, refusalOf } from './dispatch.js';
@@ -65,7 +65,7 @@ export class BinaryFront extends Front {
   private batch(client: MemcachedClient, input: Bytes, start: number, count: number): number {
     const { context } = this;
     const { records } = this.parser;
-    const looksAhead = count >= PREFETCH_MIN && this.environment.keyspace.prefetchWorthwhile;
+    const looksAhead = this.hashes.pays(count);
     if (looksAhead) this.lookAhead(input, count);
     const areWritesPaused = this.environment.control?.isWritePaused === true;
     context.input = input;
@@ -77,12 +77,12 @@ export class BinaryFront extends Front {
         return i === 0 ? start : records[record + BinaryRecord.start];
       }
       context.record = record;
-      context.isHashKnown = looksAhead && this.hashKnown[i] === 1;
-      context.knownHash = this.hashes[i];
+      context.isHashKnown = looksAhead && this.hashes.has(i);
+      if (context.isHashKnown) context.knownHash = this.hashes.take(i);
       this.count(client, opcode);
       execute(context);
       // Another database from here on: what was hashed ahead is void.
-      if (opcode === Opcode.FLUSH || opcode === Opcode.FLUSHQ) this.hashKnown.fill(0);
+      if (opcode === Opcode.FLUSH || opcode === Opcode.FLUSHQ) this.hashes.forget();
       const next = records[record + BinaryRecord.next];
       if (client.closing !== Closing.NO || client.suspended) return next;
       if (this.hasRepliedEnough) return this.yieldAt(client, next);
@@ -95,18 +95,15 @@ export class BinaryFront extends Front {
   private lookAhead(input: Bytes, count: number): void {
     const { keyspace } = this.environment;
     const { records } = this.parser;
-    let wantedCount = 0;
+    this.hashes.begin();
     for (let i = 0; i < count; i++) {
       const record = i * BinaryRecord.WORDS;
       const length = records[record + BinaryRecord.keyLength];
-      this.hashKnown[i] = 0;
+      this.hashes.skip(i);
       if (length === 0 || length > MAX_KEY_BYTES) continue;
-      const hash = keyspace.hash(DB, input, records[record + BinaryRecord.keyOffset], length);
-      this.hashes[i] = hash;
-      this.hashKnown[i] = 1;
-      this.wanted[wantedCount++] = hash;
+      this.hashes.add(i, keyspace.hash(DB, input, records[record + BinaryRecord.keyOffset], length));
     }
-    keyspace.prefetch(this.wanted, wantedCount);
+    this.hashes.load();
   }
 
   // ---- values that are still on their way
