@@ -28,7 +28,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   store: ['devices', 'memory', 'layout', 'native'],
   // What the machine is; knows nothing of pools.
   devices: ['config', 'native'],
-  memory: ['layout', 'native'],
+  memory: ['devices', 'layout', 'native'],
   native: ['layout'],
   layout: [],
   config: [],

@@ -143,6 +143,7 @@ bool persist_init(napi_env env, napi_value exports);
 bool bytes_init(napi_env env, napi_value exports);
 bool sync_init(napi_env env, napi_value exports);
 bool machine_init(napi_env env, napi_value exports);
+bool spin_init(napi_env env, napi_value exports);
 bool pump_init(napi_env env, napi_value exports);
 bool lua_init(napi_env env, napi_value exports); /* where the Lua library is missing, these two do nothing (lua_missing.c) */
 void lua_destroy_all(instance *self);

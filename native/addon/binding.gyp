@@ -23,6 +23,7 @@
         'sync.c',
         'event.c',
         'machine.c',
+        'spin.c',
         'pump.c',
         'pump_accept.c',
         'pump_conn.c',

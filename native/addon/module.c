@@ -131,7 +131,7 @@ NAPI_MODULE_INIT(/* napi_env env, napi_value exports */) {
     return throw_status(env);
   }
   if (!region_init(env, exports) || !persist_init(env, exports) || !bytes_init(env, exports) || !angle_init(env, exports) ||
-      !sync_init(env, exports) || !machine_init(env, exports) || !pump_init(env, exports) || !lua_init(env, exports)) {
+      !sync_init(env, exports) || !machine_init(env, exports) || !spin_init(env, exports) || !pump_init(env, exports) || !lua_init(env, exports)) {
     return NULL;
   }
   return exports;

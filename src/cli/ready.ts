@@ -38,7 +38,8 @@ export function readyLines(version: string, settings: Settings, addresses: Addre
   if (addresses.udp !== undefined) lines.push(`  memcached  ${addresses.udp} (UDP)`);
   lines.push(`  DRAM       ${approximateSize(settings.dram)}, ${dramPath}`);
   if (settings.capacity !== 0) {
-    lines.push(`  capacity   ${approximateSize(settings.capacity)}, ${settings.tier} in ${settings.pool}`);
+    const emulated = settings.emulate === 'no' ? '' : `, slowed down to ${settings.emulate} (--emulate)`;
+    lines.push(`  capacity   ${approximateSize(settings.capacity)}, ${settings.tier} in ${settings.pool}${emulated}`);
   }
 
   const examples: string[] = [];

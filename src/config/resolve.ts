@@ -78,6 +78,9 @@ function resolveTier(settings: Settings, isGiven: (key: SettingKey) => boolean, 
   } else if (settings.capacity === 0) {
     settings.tier = 'none';
   }
+  if (settings.emulate !== 'no' && settings.tier === 'none') {
+    problems.push(`--emulate ${settings.emulate}: needs a capacity tier, whose accesses it slows down.`);
+  }
   if (settings.tier === 'numa' && settings.numaNode < 0) {
     problems.push('--tier numa: needs the number of the memory node: --numa-node N (numactl --hardware lists them).');
   }

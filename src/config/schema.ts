@@ -71,6 +71,7 @@ export interface Settings extends ClientSettings, EncodingSettings, RdbSettings,
   maxmemory: number;
   maxmemoryPolicy: MaxmemoryPolicy;
   hugepages: HugePages;
+  emulate: 'no' | 'optane' | 'optane-1' | 'optane-4';
   shards: number;
   databases: number;
 
@@ -163,6 +164,12 @@ export const schema: Schema = {
     oneOf('auto', 'yes', 'no'),
     'auto',
     'Huge pages for the tiers: auto and yes ask the kernel for them and go on without; no does not ask.',
+  ),
+  emulate: declare(
+    'Memory',
+    oneOf('no', 'optane', 'optane-1', 'optane-4'),
+    'no',
+    'For measuring without the hardware: accesses to the capacity tier take the time that they would on Optane modules (six interleaved, one, four), by published figures.',
   ),
   shards: declare(
     'Memory',

@@ -52,6 +52,7 @@ export class CapacityLog {
     for (let i = 0; i < Item.HEADER_WORDS; i++) to.i32[(toOffset >>> 2) + i] = header[i];
     ctl[info + PageInfo.FREE_HEAD_WORD] = position + units;
     Atomics.add(ctl, info + PageInfo.FREE_COUNT_WORD, units);
+    if (memory.charge !== null) memory.charge.write(bytes);
     this.page = page;
     this.unit = position;
     return true;

@@ -4,6 +4,8 @@
  * Owns: the mapping from page numbers to this thread's typed arrays. Invariant: arena `i` of `arenas` holds pages
  * i * 1024 .. i * 1024 + 1023, DRAM first, then (from capacityBase) the capacity tier.
  */
+
+import type { DeviceCharge } from '../devices/model/charge.js';
 import type { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
 import { PageInfo, Participant, Super } from '../layout/superblock.js';
@@ -43,6 +45,9 @@ export class Memory {
   own: Int32Array;
   ownBase = 0;
   ownArena = 0;
+
+  /** Time that accesses to the capacity tier cost beside their own, when a device is emulated. */
+  charge: DeviceCharge | null = null;
 
   /** Called with a dead participant's number by a waiter; repairs what it held. Set by the store. */
   repairDead: (participant: number) => void = () => {

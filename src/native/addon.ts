@@ -190,6 +190,8 @@ export interface Addon {
     readonly freeBytes: number;
     readonly dax: boolean;
   };
+  /** Keeps the thread busy for so many nanoseconds: devices/model/charge. Must be short. */
+  spin(ns: number): void;
   /** CPU pinning of the calling thread; no-op for an empty list. */
   pinThread(cpus: readonly number[]): void;
 

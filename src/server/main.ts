@@ -68,5 +68,6 @@ function openPool(settings: Settings): StoreHandle {
     tier: settings.tier,
     numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
+    ...(settings.emulate !== 'no' && { emulate: settings.emulate }),
   });
 }

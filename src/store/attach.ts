@@ -3,6 +3,8 @@
  *
  * Invariant: a participant's byte in the control file is locked from before its seat is taken until its descriptor closes, however it dies.
  */
+import { DeviceCharge } from '../devices/model/charge.js';
+import { PRESETS } from '../devices/model/presets.js';
 import { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
 import {
@@ -74,6 +76,7 @@ function attachTo(handle: StoreHandle, fd: number): Keyspace {
     addon.closeFile(capacityFd);
   }
   const memory = new Memory(arenas, fd);
+  if (handle.emulate !== undefined) memory.charge = new DeviceCharge(PRESETS[handle.emulate]);
   const seat = takeSeat(memory, fd, handle.dramPath);
   // With the seat's byte locked nobody formats the pool any more: is it still the one that was mapped?
   const now = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));

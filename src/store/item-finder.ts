@@ -340,7 +340,13 @@ export abstract class ItemFinder {
   access(): void {
     this.use();
     this.statistics[Stat.HITS]++;
-    if (this.page >= this.memory.capacityBase) this.statistics[Stat.CAPACITY_HITS]++;
+    if (this.page >= this.memory.capacityBase) this.#countCapacityHit();
+  }
+
+  #countCapacityHit(): void {
+    this.statistics[Stat.CAPACITY_HITS]++;
+    const { charge } = this.memory;
+    if (charge !== null) charge.read(itemBytes(this.keyLength, this.valueLength));
   }
 
   /** The found item is used, by a command that counts no hit. */

@@ -6,6 +6,7 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { PresetName } from '../devices/model/presets.js';
 import { Page } from '../layout/location.js';
 import { Participant, Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
@@ -31,6 +32,8 @@ export interface StoreOptions {
   /** Node of the numa tier. */
   readonly numaNode?: number;
   readonly hugePages?: boolean;
+  /** Device whose time accesses to the capacity tier are charged (devices/model); default none. */
+  readonly emulate?: PresetName;
 }
 
 /** What another thread or process needs to attach: paths and sizes, nothing more. */
@@ -41,6 +44,7 @@ export interface StoreHandle {
   readonly tier: TierName;
   readonly numaNode: number;
   readonly hugePages: boolean;
+  readonly emulate?: PresetName;
 }
 
 /** Byte of the control file that a formatting process locks. */
@@ -64,6 +68,7 @@ export function openStore(options: StoreOptions): StoreHandle {
     tier,
     numaNode,
     hugePages: options.hugePages ?? false,
+    emulate: options.emulate,
   };
   const fd = openTier(handle.dramPath, true);
   const isNew = addon.fileBytes(fd) === 0;

@@ -219,6 +219,9 @@ export abstract class Staging extends ItemCursor {
     while (page === NO_PAGE && this.eviction.moves.makeRunRoom(pageCount))
       page = this.takeRun(pageCount, capacityFirst);
     if (page === NO_PAGE) return false;
+    // Filled by whoever stages it, before it takes the lock: so is the time for that charged.
+    const { charge } = this.memory;
+    if (charge !== null && this.memory.isCapacity(page)) charge.write(size);
     this.#stagedPage = page;
     this.#stagedUnit = 0;
     this.held.set(STAGED_SLOT, page, 0);

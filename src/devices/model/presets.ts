@@ -24,6 +24,9 @@ export interface DevicePreset {
   /** Of one module, bytes a nanosecond (GB/s). */
   readonly readBandwidth: number;
   readonly writeBandwidth: number;
+  /** What one thread gets out of all modules with one range after the other. */
+  readonly threadReadBandwidth: number;
+  readonly threadWriteBandwidth: number;
 }
 
 const optaneModule = {
@@ -40,13 +43,23 @@ const optaneModule = {
   writeBandwidth: 2.2,
 } as const;
 
+/** [Y] figure 4, one thread, interleaved (ntstore and clwb are swapped in the head of that file, as figure 5 shows). */
+const optaneThread = { threadReadBandwidth: 2.88, threadWriteBandwidth: 4.13 } as const;
+
 export const PRESETS = {
   /** Six modules, one in each channel of a socket: the population that vendors advise. [Y]: chunks of 4 KiB. */
-  optane: { name: 'optane', moduleCount: 6, interleaveBytes: 4096, ...optaneModule },
-  /** One module alone. */
-  'optane-1': { name: 'optane-1', moduleCount: 1, interleaveBytes: 4096, ...optaneModule },
-  /** Tair's machine: four modules. */
-  'optane-4': { name: 'optane-4', moduleCount: 4, interleaveBytes: 4096, ...optaneModule },
+  optane: { name: 'optane', moduleCount: 6, interleaveBytes: 4096, ...optaneModule, ...optaneThread },
+  /** One module alone, which one thread's writes fill. */
+  'optane-1': {
+    name: 'optane-1',
+    moduleCount: 1,
+    interleaveBytes: 4096,
+    ...optaneModule,
+    threadReadBandwidth: 2.92,
+    threadWriteBandwidth: 2.22,
+  },
+  /** Tair's machine: four modules, which have room for what one thread can do with six. */
+  'optane-4': { name: 'optane-4', moduleCount: 4, interleaveBytes: 4096, ...optaneModule, ...optaneThread },
   /** The six channels of a socket as one: [Y] figure 2 for latencies, figures 4 and 5 for 105 read and 77 written. */
   dram: {
     name: 'dram',
@@ -59,6 +72,8 @@ export const PRESETS = {
     writeNs: 57.3,
     readBandwidth: 105,
     writeBandwidth: 77,
+    threadReadBandwidth: 7.38,
+    threadWriteBandwidth: 4.31,
   },
 } as const satisfies Readonly<Record<string, DevicePreset>>;
 
