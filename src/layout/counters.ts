@@ -100,6 +100,8 @@ export const enum Counter {
   /** While clients hold more than maxmemory-clients: what the one holds that is next to go (gauge). */
   largestClientBytes = 89,
   evictedClients = 90,
+  /** Pairs of a tracked key and a client (gauge). */
+  trackedItems = 91,
   COUNT = 96,
 }
 
@@ -264,6 +266,7 @@ export const GAUGES: readonly Counter[] = [
   Counter.pubsubClients,
   Counter.trackingClients,
   Counter.trackedKeys,
+  Counter.trackedItems,
   Counter.trackedPrefixes,
   Counter.clientHeapBytes,
   Counter.clientParkedBytes,

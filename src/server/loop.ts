@@ -143,7 +143,8 @@ export class Loop implements ControlHost {
     output.restart();
     hub?.awake();
     this.nowMs = this.#clock.tick();
-    this.#store.setClock(this.nowMs);
+    // For a script that goes on meanwhile time stands still.
+    if (!this.#scriptTurns.isActive) this.#store.setClock(this.nowMs);
     this.#store.keepsExpired = this.control.isPaused;
     const values = this.#values;
     values[Counter.turns]++;

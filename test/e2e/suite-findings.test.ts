@@ -163,6 +163,22 @@ describe('scripts', () => {
   });
 });
 
+describe('time', () => {
+  it('stands still in scripts and transactions', async () => {
+    const client = await connect();
+    await ask(client, 'DEBUG SET-DISABLE-DENY-SCRIPTS 1');
+    const script =
+      "local t = redis.call('TIME') redis.call('SET', 'k', 1, 'PX', 1) redis.call('DEBUG', 'SLEEP', 0.05) " +
+      "local u = redis.call('TIME') return {redis.call('EXISTS', 'k'), t[1] == u[1] and t[2] == u[2]}";
+    expect(await ask(client, ['EVAL', script, '0'])).toBe('*2\r\n:1\r\n:1\r\n');
+    await ask(client, 'DEBUG SET-DISABLE-DENY-SCRIPTS 0');
+    await ask(client, 'MULTI');
+    for (const command of ['TIME', 'DEBUG SLEEP 0.01', 'TIME']) await ask(client, command);
+    const [before, , after] = parseReply(await ask(client, 'EXEC')) as unknown[];
+    expect(after).toEqual(before);
+  });
+});
+
 describe('EXEC', () => {
   it('that is refused for a busy script ends its transaction', async () => {
     const [slow, client] = [await connect(), await connect()];
@@ -218,6 +234,7 @@ describe('client tracking', () => {
     await ask(client, 'CLIENT TRACKING ON');
     await ask(client, 'MSET a 1 b 2');
     await ask(client, 'MGET a b');
+    expect(await ask(client, 'INFO stats')).toContain('tracking_total_items:2\r\n');
     send(client, 'CONFIG SET tracking-table-max-keys 1');
     const got = [await receive(client), await receive(client)];
     expect(got).toContain('>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n');

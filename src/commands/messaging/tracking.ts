@@ -57,6 +57,8 @@ export class TrackingTable {
   #keys = new Map<string, Set<number>>();
   #keyBytes = 0;
   readonly #prefixes = new Map<string, Prefix>();
+  /** Clients of all keys together. */
+  #items = 0;
   /** Keys of which nobody needs to hear any more. */
   readonly #stale: Iterator<string>[] = [];
   #hasChanged = false;
@@ -109,6 +111,7 @@ export class TrackingTable {
     const { values } = this.#environment.counters;
     values[Counter.trackingClients] = this.#clients.size;
     values[Counter.trackedKeys] = this.#keys.size;
+    values[Counter.trackedItems] = this.#items;
     values[Counter.trackedPrefixes] = this.#prefixes.size;
   }
 
@@ -148,7 +151,9 @@ export class TrackingTable {
       this.#keyBytes += key.length;
       this.#limitKeys();
     }
+    this.#items -= clients.size;
     clients.add(client.id);
+    this.#items += clients.size;
   }
 
   /** Beyond tracking-table-max-keys the longest remembered keys are invalidated. */
@@ -159,6 +164,7 @@ export class TrackingTable {
       if (this.#keys.size <= limit) return;
       this.#keys.delete(key);
       this.#keyBytes -= key.length;
+      this.#items -= clients.size;
       this.#untrack(key);
       for (const id of clients) {
         const client = this.#clients.get(id);
@@ -190,6 +196,7 @@ export class TrackingTable {
     this.#stale.push(this.#keys.keys());
     this.#keys = new Map();
     this.#keyBytes = 0;
+    this.#items = 0;
   }
 
   // ---- changes
@@ -201,6 +208,7 @@ export class TrackingTable {
     if (clients === undefined) return;
     this.#keys.delete(key);
     this.#keyBytes -= key.length;
+    this.#items -= clients.size;
     for (const id of clients) {
       const client = this.#clients.get(id);
       if (client === undefined || client.tracking!.broadcast) continue;

@@ -30,6 +30,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
   { name: 'ERROR', args: 1, summary: 'Replies the given error.', run: error },
   { name: 'LOG', args: 1, summary: 'Writes a line into the server log.', run: log },
   { name: 'OBJECT', args: 1, summary: 'Shows how a value is kept.', run: object },
+  { name: 'PAUSE-CRON', args: 1, summary: 'Accepted: limits hold at once.', run: ok },
   { name: 'PROTOCOL', args: 1, summary: 'Replies a value of the given type.', run: protocol },
   {
     name: 'QUICKLIST-PACKED-THRESHOLD',
@@ -183,14 +184,21 @@ function sleep(context: Context): void {
   if (!context.inTransaction) context.keyspace.leaveBatch();
   const word = new Int32Array(new SharedArrayBuffer(4));
   Atomics.wait(word, 0, 0, Math.max(0, seconds * 1000));
-  if (!context.inTransaction) context.keyspace.enterBatch();
-  context.keyspace.refreshClock();
+  if (!context.inTransaction) {
+    context.keyspace.enterBatch();
+    context.keyspace.refreshClock();
+  }
   context.reply.ok();
 }
 
 function object(context: Context): void {
   const { keyspace, reply } = context;
-  if (!context.find(context.keyHash, 2)) return reply.error(NO_SUCH_KEY);
+  const { nowMs } = keyspace;
+  // One that has expired is there until it is removed, which looking at it from outside does not.
+  keyspace.nowMs = 0;
+  const exists = context.find(context.keyHash, 2);
+  keyspace.nowMs = nowMs;
+  if (!exists) return reply.error(NO_SUCH_KEY);
   const access = Math.floor(context.nowMs / 1000) - keyspace.accessAgeS;
   reply.simple(
     `Value at:0x${keyspace.itemOffset.toString(16)} refcount:1 encoding:${encodingName(context)}` +

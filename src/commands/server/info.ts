@@ -238,7 +238,7 @@ function statsSection(context: Context, stats: StoreStats): readonly Field[] {
     ['active_defrag_key_hits', 0],
     ['active_defrag_key_misses', 0],
     ['tracking_total_keys', totals.total(Counter.trackedKeys)],
-    ['tracking_total_items', 0],
+    ['tracking_total_items', totals.total(Counter.trackedItems)],
     ['tracking_total_prefixes', totals.total(Counter.trackedPrefixes)],
     ['unexpected_error_replies', 0],
     ['total_error_replies', totals.total(Counter.errorReplies)],

@@ -47,7 +47,9 @@ function swapDb(context: Context): void {
 }
 
 function time(context: Context): void {
-  const microseconds = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+  // Time stands still in a transaction and in a script.
+  const nowMs = context.inTransaction ? context.nowMs : performance.timeOrigin + performance.now();
+  const microseconds = Math.floor(nowMs * 1000);
   context.reply.array(2);
   context.reply.bulkInteger(Math.floor(microseconds / 1_000_000));
   context.reply.bulkInteger(microseconds % 1_000_000);
