@@ -18,6 +18,7 @@ import {
   RequestSource,
 } from '../protocol/resp/parser.js';
 import type { Reply } from '../protocol/resp/reply.js';
+import { mayUseChannel } from './acl/check.js';
 import { BatchHashes } from './batch-hashes.js';
 import { Attention, Client, ReplyMode } from './clients/client.js';
 import { charge, endTransaction } from './clients/client-memory.js';
@@ -153,8 +154,17 @@ export class RespDriver implements Driver<Client> {
     return filter.name === undefined || filter.name === client.name;
   }
 
-  mayStay(client: Client): boolean {
-    return this.environment.users.get(client.user.name) === client.user;
+  /** False when its user is no more, or may no longer listen to something that the client has subscribed to. */
+  mayStay({ user, subscription }: Client): boolean {
+    if (this.environment.users.get(user.name) !== user) return false;
+    if (subscription === null) return true;
+    const { channels, shardChannels, patterns } = subscription;
+    const mayUse = (name: string, isPattern: boolean): boolean =>
+      mayUseChannel(user, Buffer.from(name, 'latin1'), isPattern);
+    return (
+      [...channels, ...shardChannels].every((name) => mayUse(name, false)) &&
+      [...patterns].every((name) => mayUse(name, true))
+    );
   }
 
   refusal(reason: 'maxclients' | 'protected'): string {

@@ -128,6 +128,22 @@ export class Interests {
 
   // ---- looking
 
+  /** Every waiter, once for each of its keys; `see` takes no lock. */
+  visitWaiters(see: (hash: number, check: number, page: number, unit: number) => void): void {
+    if (this.#ctl[Super.INTEREST_HEADS_WORD] === NO_PAGE) return;
+    this.#lock();
+    for (let bucket = 0; bucket <= Interest.HEADS_MASK; bucket++) {
+      for (let node = this.#head(bucket); node !== 0; node = this.#words[this.#base + Interest.NEXT_WORD]) {
+        this.#open(node);
+        const [words, at] = [this.#words, this.#base];
+        if ((words[at + Interest.SHAPE_WORD] & 0xff) !== InterestKind.WAITER) continue;
+        const [page, unit] = [words[at + Interest.VALUE_WORD], words[at + Interest.UNIT_WORD]];
+        see(words[at + Interest.HASH_WORD], words[at + Interest.CHECK_WORD], page, unit);
+      }
+    }
+    this.#unlock();
+  }
+
   /** Notes who is interested, in order; returns how many. */
   collect(kind: InterestKind, hash: number, check: number): number {
     if (this.#ctl[Super.INTEREST_HEADS_WORD] === NO_PAGE) return 0;

@@ -31,7 +31,8 @@ export const enum Stat {
   CAPACITY_HITS = 10,
   CAPACITY_BYTES_WRITTEN = 11,
   PAGES_MOVED = 12,
-  COUNT = 13,
+  EXPIRED_FIELDS = 13,
+  COUNT = 14,
 }
 
 export interface SlabClassStats {
@@ -48,6 +49,7 @@ export interface StoreStats {
   readonly hits: number;
   readonly misses: number;
   readonly expired: number;
+  readonly expiredFields: number;
   readonly evicted: number;
   readonly demoted: number;
   readonly reclaimKept: number;
@@ -143,6 +145,7 @@ export function collectStats(memory: Memory): StoreStats {
     hits: counters[Stat.HITS],
     misses: counters[Stat.MISSES],
     expired: counters[Stat.EXPIRED],
+    expiredFields: counters[Stat.EXPIRED_FIELDS],
     evicted: counters[Stat.EVICTED],
     demoted: counters[Stat.DEMOTED],
     reclaimKept: counters[Stat.RECLAIM_KEPT],

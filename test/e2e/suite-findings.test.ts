@@ -299,3 +299,58 @@ describe('replies of scripts', () => {
     expect(await ask(client, number)).toBe('(12  3\r\n');
   });
 });
+
+describe('ACL SETUSER', () => {
+  it('closes subscribers that may no longer listen to what they have subscribed to', async () => {
+    const control = await connect();
+    for (const [rule, subscribe] of [
+      ['&news', 'SUBSCRIBE news'],
+      ['&news', 'SSUBSCRIBE news'],
+      ['&n*', 'PSUBSCRIBE n*'],
+    ]) {
+      const [revoked, kept] = [await connect(), await connect()];
+      await ask(control, `ACL SETUSER listener on nopass +@all resetchannels ${rule} &other`);
+      for (const client of [revoked, kept]) await ask(client, 'AUTH listener x');
+      await ask(revoked, subscribe);
+      await ask(kept, 'SUBSCRIBE other');
+      await ask(control, 'ACL SETUSER listener resetchannels &other');
+      await revoked.closed();
+      expect(await ask(kept, 'PING')).toContain('pong');
+    }
+    await ask(control, 'ACL DELUSER listener');
+  });
+});
+
+describe('hash fields', () => {
+  it('that have expired are counted, and a packed hash with expiries is a listpackex', async () => {
+    const client = await connect();
+    await ask(client, 'CONFIG RESETSTAT');
+    await ask(client, 'HSET h a 1 b 2 c 3');
+    expect(await ask(client, 'OBJECT ENCODING h')).toBe('$8\r\nlistpack\r\n');
+    await ask(client, 'HPEXPIRE h 1 FIELDS 2 a b');
+    expect(await ask(client, 'OBJECT ENCODING h')).toBe('$10\r\nlistpackex\r\n');
+    await expect.poll(() => ask(client, 'HGETALL h')).toBe('*2\r\n$1\r\nc\r\n$1\r\n3\r\n');
+    await expect.poll(() => ask(client, 'INFO stats')).toContain('expired_subkeys:2\r\n');
+  });
+});
+
+describe('streams', () => {
+  it('count an id on when the last one has the last sequence number of a time to come', async () => {
+    const client = await connect();
+    await ask(client, 'XADD s 99999999999999-18446744073709551615 a 1');
+    expect(await ask(client, 'XADD s * a 1')).toBe('$17\r\n100000000000000-0\r\n');
+  });
+
+  it('count the keys that are waited for, and those whose end is', async () => {
+    const [list, reader, client] = [await connect(), await connect(), await connect()];
+    send(list, 'BLPOP s 0');
+    await blockedClients(client, 1);
+    expect(await ask(client, 'INFO clients')).toContain('total_blocking_keys:1\r\ntotal_blocking_keys_on_nokey:0\r\n');
+    await ask(client, 'XGROUP CREATE s g $ MKSTREAM');
+    send(reader, 'XREADGROUP GROUP g c BLOCK 0 STREAMS s >');
+    await blockedClients(client, 2);
+    expect(await ask(client, 'INFO clients')).toContain('total_blocking_keys:1\r\ntotal_blocking_keys_on_nokey:1\r\n');
+    await ask(client, 'DEL s');
+    expect(await receive(reader)).toContain('NOGROUP');
+  });
+});

@@ -8,6 +8,7 @@ import { Notify } from '../../store/change-feed.js';
 import { type Change, type Collection, HASHES } from '../../store/collections/collection.js';
 import { HashMark } from '../../store/collections/forms.js';
 import { INLINE_VALUE_BYTES } from '../../store/keyspace.js';
+import { Stat } from '../../store/statistics.js';
 import type { Context } from '../context.js';
 
 /** The hash of the key, argument 1; null after a WRONGTYPE reply. */
@@ -46,7 +47,7 @@ export function seekField(context: Context, hash: Collection, i: number): Field 
   if (!hash.seekKey(context.input, context.argOffset(i), context.argLength(i))) return Field.ABSENT;
   hash.load();
   if (isLive(context, hash)) return Field.THERE;
-  removeField(hash);
+  removeExpired(context, hash);
   // Where it would be inserted, by this command perhaps.
   hash.seekKey(context.input, context.argOffset(i), context.argLength(i));
   return Field.EXPIRED;
@@ -67,6 +68,12 @@ export function notifyRemoved(context: Context, hash: Collection, event: string)
 
 export function removeField(hash: Collection): Change {
   return hash.remove();
+}
+
+/** Removes the field at the position, whose time has come. */
+export function removeExpired(context: Context, hash: Collection): void {
+  context.keyspace.statistics[Stat.EXPIRED_FIELDS]++;
+  removeField(hash);
 }
 
 /** True when the loaded field has not run out. */

@@ -15,7 +15,7 @@ import { seekRandom, visitRandom } from '../collections/random-elements.js';
 import type { Context } from '../context.js';
 import { BEYOND, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { hasExpiries, isLive, notifyRemoved, openHashToRead, removeField, replyFieldValue } from './hash-fields.js';
+import { hasExpiries, isLive, notifyRemoved, openHashToRead, removeExpired, replyFieldValue } from './hash-fields.js';
 
 const OUT_OF_RANGE = 'ERR value is out of range';
 /** Counts beyond cannot be doubled, which values do. */
@@ -47,7 +47,7 @@ function dropExpired(context: Context, hash: Collection): void {
       hash.next();
       continue;
     }
-    removeField(hash);
+    removeExpired(context, hash);
     dropped++;
   }
   if (dropped > 0) notifyRemoved(context, hash, 'hexpired');

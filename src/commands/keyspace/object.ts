@@ -3,7 +3,7 @@
  * one way of keeping strings here, and two of keeping collections (packed in one item, a tree), which change over at the same limits.
  */
 import { Encoding, ItemType } from '../../layout/item.js';
-import { isPacked, marksOf, SetMark } from '../../store/collections/forms.js';
+import { HashMark, isPacked, marksOf, SetMark } from '../../store/collections/forms.js';
 import { keyArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { parseInteger } from '../numbers.js';
@@ -51,7 +51,8 @@ function collectionEncoding(context: Context): string {
   const packed = isPacked(keyspace);
   switch (keyspace.type) {
     case ItemType.HASH:
-      return packed ? 'listpack' : 'hashtable';
+      if (!packed) return 'hashtable';
+      return (marksOf(keyspace) & HashMark.EXPIRES) === 0 ? 'listpack' : 'listpackex';
     case ItemType.SET:
       if ((marksOf(keyspace) & SetMark.INTEGERS) !== 0) return 'intset';
       return packed ? 'listpack' : 'hashtable';

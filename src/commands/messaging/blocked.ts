@@ -108,6 +108,22 @@ export class BlockedClients {
     return this.#waiting.size;
   }
 
+  /** Keys that clients of any worker wait for, and those of them whose end some wait for as well. */
+  keysWaitedFor(): { readonly all: number; readonly untilGone: number } {
+    const all = new Set<string>();
+    const untilGone = new Set<string>();
+    const { interests, memory } = this.#keyspace;
+    if (Atomics.load(memory.ctl, Super.WAITERS_WORD) === 0) return { all: 0, untilGone: 0 };
+    interests.visitWaiters((hash, check, page, unit) => {
+      const { words, word } = this.#waits.at(page, unit);
+      const flags = words[word + Wait.FLAGS_WORD];
+      const key = `${flags & Wait.DB_MASK} ${hash} ${check}`;
+      all.add(key);
+      if ((flags & Wait.UNTIL_GONE) !== 0) untilGone.add(key);
+    });
+    return { all: all.size, untilGone: untilGone.size };
+  }
+
   // ---- blocking
 
   /** See WaitOptions. Writes the reply itself where nothing may block (MULTI, scripts) or memory is short. */

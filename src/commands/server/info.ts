@@ -100,6 +100,7 @@ function runId(startedAtMs: number): string {
 
 function clientsSection(context: Context): readonly Field[] {
   const { totals, settings } = context.environment;
+  const waitedFor = context.executor.hub.blocked.keysWaitedFor();
   return [
     ['connected_clients', totals.total(Counter.connections)],
     ['cluster_connections', 0],
@@ -111,6 +112,8 @@ function clientsSection(context: Context): readonly Field[] {
     ['tracking_clients', totals.total(Counter.trackingClients)],
     ['pubsub_clients', totals.total(Counter.pubsubClients)],
     ['clients_in_timeout_table', 0],
+    ['total_blocking_keys', waitedFor.all],
+    ['total_blocking_keys_on_nokey', waitedFor.untilGone],
   ];
 }
 
@@ -223,6 +226,7 @@ function statsSection(context: Context, stats: StoreStats): readonly Field[] {
     ['sync_partial_ok', 0],
     ['sync_partial_err', 0],
     ['expired_keys', stats.expired],
+    ['expired_subkeys', stats.expiredFields],
     ['evicted_keys', stats.evicted],
     ['evicted_clients', totals.total(Counter.evictedClients)],
     ['keyspace_hits', totals.total(Counter.hits)],

@@ -9,6 +9,7 @@ import { ItemType } from '../../layout/item.js';
 import { NO_PAGE } from '../../memory/page-pool.js';
 import { Notify } from '../change-feed.js';
 import type { Keyspace } from '../keyspace.js';
+import { Stat } from '../statistics.js';
 import type { Collection } from './collection.js';
 import { HashMark, marksOf } from './forms.js';
 import { HASHES } from './shapes.js';
@@ -68,6 +69,7 @@ export class FieldSweep {
       this.#tell(fields, Notify.HASH);
       this.#tell(fields, Notify.GENERIC);
     }
+    this.#keyspace.statistics[Stat.EXPIRED_FIELDS]++;
     fields.remove();
     return true;
   }
