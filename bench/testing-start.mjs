@@ -3,8 +3,9 @@
  *
  *     node bench/testing-start.mjs [--rounds N] [--redis-memory-server FOLDER]
  *
- * entresol/testing, redis-server started by hand, and redis-memory-server where FOLDER has it installed (with the redis-server
- * of the system: its own would be compiled first). Needs the build. Prints median and least milliseconds.
+ * entresol/testing, redis-server started by hand, redis-memory-server where FOLDER has it installed (with the redis-server of the
+ * system: its own would be compiled first), and a Node.js that prints a word, which no server in Node.js can be faster than. Needs the
+ * build. Prints median and least milliseconds.
  */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -57,7 +58,14 @@ function redisMemoryServer(folder) {
   };
 }
 
-const kinds = { 'entresol/testing': entresol, 'redis-server': redisServer };
+async function nodeAlone() {
+  const child = spawn(process.execPath, ['-e', 'console.log(1)'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise((done) => child.once('exit', done));
+  await new Promise((done) => child.stdout.once('data', done));
+  return () => ended;
+}
+
+const kinds = { 'entresol/testing': entresol, 'redis-server': redisServer, 'node -e': nodeAlone };
 if (values['redis-memory-server'] !== undefined) {
   kinds['redis-memory-server'] = redisMemoryServer(values['redis-memory-server']);
 }

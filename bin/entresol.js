@@ -16,7 +16,7 @@ if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 
   process.exit(1);
 }
 
-import('../dist/cjs/main.js')
+import('../dist/cjs/start.js')
   .then((cli) => cli.run(process.argv.slice(2)))
   .then(
     (exitCode) => {

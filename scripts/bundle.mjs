@@ -13,8 +13,8 @@ import { ROOT } from './prepare.mjs';
 const DIST = join(ROOT, 'dist');
 /** Public entries: name in the package -> module. */
 const LIBRARY = { index: 'embed/index', testing: 'testing/index', keyv: 'keyv/index' };
-/** Entries that the program itself starts; a worker is named as in server/worker-thread.ts. */
-const PROGRAM = { main: 'cli/main', worker: 'server/worker', child: 'testing/child' };
+/** Entries that the program itself starts; a worker is named as in server/worker-thread.ts. What they load goes into files of its own. */
+const PROGRAM = { start: 'cli/start', 'start-worker': 'server/start-worker', 'start-child': 'testing/start-child' };
 
 async function bundle(entries, format, folder) {
   const out = join(DIST, folder);

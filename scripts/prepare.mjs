@@ -120,7 +120,7 @@ export function build() {
     script: 'build:ts',
     sources: ['src', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
     isSource: (file) => !file.endsWith('.test.ts'),
-    output: 'dist/cjs/main.js',
+    output: 'dist/cjs/start.js',
     stamp: 'dist/.sources',
   });
   removeOrphans();

@@ -5,6 +5,7 @@
  * process ends with 0 after a clean stop.
  */
 import { ConfigError, type Loaded, loadSettings, programVersion, type Settings } from '../config/index.js';
+import { saveCompiled } from '../server/compile-cache.js';
 import type { RunningServer } from '../server/main.js';
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from './exit.js';
 import { serveHelp } from './help.js';
@@ -86,6 +87,7 @@ export async function runServer({ settings, configPath }: Loaded, onReady: OnRea
     });
     if (isStopping) stop?.();
     else await onReady(server, settings);
+    saveCompiled();
     await Promise.race([server.done, stopped]);
     if (isStopping) await stopped;
     return 0;

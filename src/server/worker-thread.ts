@@ -29,7 +29,7 @@ export class WorkerThread {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     const start: WorkerStart = { ...plan, port: port2 };
-    this.#thread = new Worker(new URL('./worker.js', import.meta.url), {
+    this.#thread = new Worker(new URL('./start-worker.js', import.meta.url), {
       name: `entresol-${plan.workerIndex}`,
       workerData: start,
       transferList: [port2],

@@ -13,6 +13,7 @@ import { Output } from '../protocol/output.js';
 import { attach, detach } from '../store/attach.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { Clock } from './clock.js';
+import { saveCompiled } from './compile-cache.js';
 import { createDrivers } from './drivers.js';
 import { Loop } from './loop.js';
 import { ListenerKind, reportOf } from './messages.js';
@@ -81,6 +82,7 @@ function main(start: WorkerStart): void {
     return;
   }
   control.post({ type: 'ready', wakeFd: loop.pump.wakeFd });
+  saveCompiled();
   loop.run();
   detach(store);
   start.port.close();

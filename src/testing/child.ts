@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadSettings } from '../config/index.js';
+import { saveCompiled } from '../server/compile-cache.js';
 import { holdFreePorts } from '../server/free-ports.js';
 import { type RunningServer, startServer } from '../server/main.js';
 import type { Report } from './report.js';
@@ -41,6 +42,7 @@ async function main(args: readonly string[]): Promise<void> {
     server = await startServer(settings);
     held.release();
     report({ ready: { port, memcachedPort, pool, dramPath: server.dramPath } });
+    saveCompiled();
   } catch (error) {
     clean(pool);
     report({ failed: error instanceof Error ? error.message : String(error) });

@@ -43,7 +43,7 @@ const START_MAX_MS = 30_000;
 const STOP_MAX_MS = 5_000;
 
 /** As far from dist/bundle as from dist/cjs. */
-const CHILD = new URL('../cjs/child.js', import.meta.url);
+const CHILD = new URL('../cjs/start-child.js', import.meta.url);
 
 function spawnChild(args: readonly string[]): ChildProcess {
   // What a test runner has set for its own processes must not reach this one.

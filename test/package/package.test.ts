@@ -66,7 +66,7 @@ describe.runIf(isDebian)('the tarball', () => {
     const expected =
       /^package\/((LICENSE|NOTICE|README\.md|package\.json|bin\/entresol\.js)|dist\/(bundle|cjs)\/([\w-]+\.js|package\.json|types\/[\w/-]+\.d\.ts)|prebuilds\/[\w-]+\/entresol\.node|node_modules\/smol-toml\/.*)$/;
     expect(files.filter((file) => !expected.test(file))).toEqual([]);
-    for (const file of ['LICENSE', 'NOTICE', `prebuilds/${TARGET}/entresol.node`, 'dist/cjs/worker.js']) {
+    for (const file of ['LICENSE', 'NOTICE', `prebuilds/${TARGET}/entresol.node`, 'dist/cjs/start-worker.js']) {
       expect(files).toContain(`package/${file}`);
     }
   });

@@ -1,0 +1,8 @@
+/** Entry of the command: loads it, with what earlier starts have compiled of it. */
+import { keepCompiled } from '../server/compile-cache.js';
+
+/** Runs one command line (without node and script); resolves to the exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  keepCompiled();
+  return (await import('./main.js')).run(args);
+}
