@@ -48,8 +48,9 @@ export class CommandTimes {
     );
   }
 
-  /** The bound request has run, for `client` or a script of it. */
-  add(context: Context, command: Command, client: Client, elapsedMs: number): void {
+  /** The bound request has run, for `client` or a script of it; it has taken `earlierMs` in turns before this one, which held nobody up. */
+  add(context: Context, command: Command, client: Client, lastMs: number, earlierMs: number): void {
+    const elapsedMs = lastMs + earlierMs;
     const microseconds = elapsedMs * 1000;
     const row = command.index * CommandStat.WORDS;
     const weight = command.timed || this.all || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
@@ -64,8 +65,8 @@ export class CommandTimes {
       if (client.suspended) client.slow = { microseconds, argv };
       else control.recordSlow(microseconds, argv, client.address, client.name);
     }
-    if (elapsedMs >= LATENCY_MS_MIN) {
-      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(elapsedMs));
+    if (lastMs >= LATENCY_MS_MIN) {
+      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(lastMs));
     }
   }
 

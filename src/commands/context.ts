@@ -166,6 +166,8 @@ export class Context {
 
   /** A reading command found its key: statistics, and the item counts as used (unless CLIENT NO-TOUCH). */
   hit(): void {
+    // Once for a request, however many turns it takes.
+    if (this.client.work !== null) return;
     this.environment.counters.values[Counter.hits]++;
     this.use();
   }

@@ -13,6 +13,7 @@ import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { authorize, refusedInScript, refusedInTransaction } from './acl/authorize.js';
 import type { Users } from './acl/users.js';
+import type { Client } from './clients/client.js';
 import { charge, endTransaction } from './clients/client-memory.js';
 import { type Command, KeyMode } from './command.js';
 import { CommandTimes } from './command-times.js';
@@ -29,6 +30,7 @@ import {
   wrongArity,
 } from './errors.js';
 import { extractKeys } from './keys.js';
+import { dropWork, type LongWork } from './long-work.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
 import type { ScriptRun } from './scripting/script-engine.js';
@@ -101,8 +103,10 @@ export class Executor {
     const context = this.context;
     const client = context.client;
     this.isWriting = false;
-    client.commands++;
-    this.counters[Counter.commands]++;
+    if (client.work === null) {
+      client.commands++;
+      this.counters[Counter.commands]++;
+    }
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
     if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
@@ -209,6 +213,7 @@ export class Executor {
   /** Replies an error before the command ran; inside MULTI it spoils the transaction, which EXEC's own ends. */
   reject(command: Command | null, text: string): void {
     const { client } = this.context;
+    dropWork(client, this.counters);
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
     if (client.transaction !== null) {
       if (command?.spec.name === 'exec') {
@@ -354,6 +359,8 @@ export class Executor {
     const context = this.context;
     const reply = this.reply;
     const errorsBefore = reply.errorCount;
+    const { work } = context.client;
+    if (work !== null) work.goesOn = false;
     const timed = this.times.isTimed(command);
     const startMs = timed ? performance.now() : 0;
     if (context.inTransaction && command.stage !== null) {
@@ -362,6 +369,7 @@ export class Executor {
       command.run!(context);
     }
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
+    if (context.client.work !== null && this.goesOn(context.client, startMs)) return;
     // What a script does it does for its caller. The keys are still locked.
     const caller = this.isForScripts ? this.hub.caller : context.client;
     if (caller.attention !== 0 && isTracked(caller, command)) {
@@ -371,7 +379,15 @@ export class Executor {
     if (this.ctl[Super.MONITORS_WORD] !== 0) tellMonitors(context, command);
     this.count(command, reply.errorCount - errorsBefore !== this.errorsInside);
     this.errorsInside = 0;
-    if (timed) this.times.add(context, command, caller, performance.now() - startMs);
+    if (timed) this.times.add(context, command, caller, performance.now() - startMs, work?.elapsedMs ?? 0);
+  }
+
+  /** True when the request that has just run goes on in the next turn; else nothing is left of its work. */
+  private goesOn(client: Client, startMs: number): boolean {
+    const work = client.work as LongWork;
+    if (work.goesOn) work.elapsedMs += performance.now() - startMs;
+    else dropWork(client, this.counters);
+    return work.goesOn;
   }
 
   /** An answer that came later was an error. */

@@ -27,6 +27,7 @@ import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
 import type { Environment } from './environment.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
+import { dropWork } from './long-work.js';
 import { Flag } from './spec.js';
 import { LargeValues } from './strings/large-values.js';
 
@@ -97,9 +98,9 @@ export class RespDriver implements Driver<Client> {
     return this.requestEnd - this.feedOffset;
   }
 
-  /** A request whose value is on its way into the store goes on there. */
+  /** A request whose value is on its way into the store goes on there, and so does one that is half done. */
   answersShutOut(client: Client): boolean {
-    return client.large === null;
+    return client.large === null && client.work === null;
   }
 
   resumeInto(client: Client): void {
@@ -110,6 +111,7 @@ export class RespDriver implements Driver<Client> {
     this.executor.hub.closed(client);
     this.large.drop(client);
     endTransaction(client, this.counters);
+    dropWork(client, this.counters);
     client.partial = null;
   }
 
@@ -273,6 +275,11 @@ export class RespDriver implements Driver<Client> {
         this.executeMuted(client, command, hashKnown);
       }
       if (mailboxes.localBytes !== 0) executor.hub.deliver();
+      if (client.work !== null) {
+        // It is delivered again, and goes on.
+        client.again = true;
+        return i === 0 ? start : requests[word - Request.WORDS + Request.end];
+      }
       if (client.closing !== Closing.NO || client.suspended) return requests[word + Request.end];
     }
     return -1;

@@ -137,6 +137,19 @@ describe('Output', () => {
     expect(sent.get(1)).toBe('y');
   });
 
+  it.each([10, 3 * CAPACITY])('hands %i held bytes over', (length) => {
+    const parts: Uint8Array[] = [];
+    output.begin(1);
+    output.ascii('first ');
+    output.hold();
+    output.ascii('x'.repeat(length));
+    expect(output.takeHeld(parts)).toBe(length);
+    output.ascii('header ');
+    for (const part of parts) output.array(part);
+    finish();
+    expect(sent.get(1)).toBe(`first header ${'x'.repeat(length)}`);
+  });
+
   it('reserves contiguous room', () => {
     output.begin(1);
     for (let i = 0; i < 10; i++) {

@@ -220,6 +220,20 @@ export class Output {
     for (const part of held) this.array(part);
   }
 
+  /** Ends `hold` and hands over what was written since; returns its bytes. */
+  takeHeld(into: Uint8Array[]): number {
+    const held = this.held;
+    if (held === null) throw new Error('Output.takeHeld without hold');
+    this.stash(held);
+    this.held = null;
+    let bytes = 0;
+    for (const part of held) {
+      into.push(part);
+      bytes += part.length;
+    }
+    return bytes;
+  }
+
   /** Ends `hold` and throws away what was written since. */
   discardHeld(): void {
     this.held = null;

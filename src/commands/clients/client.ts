@@ -12,6 +12,7 @@ import type { StageSlot } from '../../store/keyspace.js';
 import type { User } from '../acl/user.js';
 import type { Command } from '../command.js';
 import type { SlowCommand } from '../command-times.js';
+import type { LongWork } from '../long-work.js';
 import type { Blocked } from '../messaging/blocked.js';
 import type { Subscription } from '../messaging/subscriptions.js';
 import type { Tracking } from '../messaging/tracking.js';
@@ -95,6 +96,8 @@ export class Client implements DriverClient {
   tracking: Tracking | null = null;
   /** What a blocking command waits for. */
   blocked: Blocked | null = null;
+  /** A request that takes several turns; see long-work. */
+  work: LongWork | null = null;
   /** Of a suspended client: for the slow log, when it is answered. */
   slow: SlowCommand | null = null;
 

@@ -7,6 +7,7 @@ import { Change, type Collection } from '../../store/collections/collection.js';
 import { blockArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, wrongArity } from '../errors.js';
+import { isLong, replyElements } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
   Field,
@@ -100,10 +101,30 @@ function replyParts(context: Context, hash: Collection, parts: Parts): void {
   if ((parts & Parts.VALUES) !== 0) replyFieldValue(context, hash);
 }
 
+function visitField(context: Context, hash: Collection, parts: Parts): number {
+  hash.load();
+  if (!isLive(context, hash)) return 0;
+  if ((parts & Parts.FIELDS) !== 0) context.reply.bulk(hash.key, hash.keyOffset, hash.keyLength);
+  if ((parts & Parts.VALUES) !== 0) context.reply.bulk(hash.value, hash.valueOffset, hash.valueLength);
+  return 1;
+}
+
+/** For long replies, by Parts. */
+const VISITS = [
+  () => 0,
+  (context: Context, hash: Collection) => visitField(context, hash, Parts.FIELDS),
+  (context: Context, hash: Collection) => visitField(context, hash, Parts.VALUES),
+  (context: Context, hash: Collection) => visitField(context, hash, Parts.BOTH),
+] as const;
+
 function replyAll(context: Context, parts: Parts): void {
   const { reply } = context;
   const hash = openHashToRead(context);
   if (hash === null) return;
+  if (isLong(hash.count)) {
+    const type = parts === Parts.BOTH ? ReplyType.MAP : ReplyType.ARRAY;
+    return replyElements(context, hash, 0, hash.count, false, type, VISITS[parts]);
+  }
   if (!hasExpiries(hash)) {
     if (parts === Parts.BOTH) reply.map(hash.count);
     else reply.array(hash.count);

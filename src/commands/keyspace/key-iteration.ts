@@ -1,7 +1,8 @@
 /**
  * Commands that walk the key space: KEYS, SCAN, RANDOMKEY.
  *
- * KEYS runs under the store gate, so that its answer is one moment's; SCAN and RANDOMKEY lock one bucket at a time.
+ * They lock one bucket at a time, and are worked on over several turns when they take long (long-work): a key that is there from the
+ * beginning to the end of KEYS is in its answer, once. In EXEC and scripts, which run alone, the answer is one moment's.
  */
 import { ReplyType } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
@@ -9,6 +10,7 @@ import { integerArg, patternArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
 import { globMatches, isLiteral } from '../glob.js';
+import { finishWork, isSliceOver, type LongWork, resumeWork, yieldWork } from '../long-work.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { typeName } from './generic.js';
 
@@ -29,6 +31,9 @@ const wanted = {
   visited: 0,
 };
 
+/** Buckets between two looks at the clock: some 10 microseconds. */
+const BUCKETS_A_LOOK = 64;
+
 function visit(keyspace: Keyspace): void {
   const { context, pattern, type } = wanted;
   wanted.visited++;
@@ -47,9 +52,32 @@ function beginWalk(context: Context, pattern: number, type: string): void {
   wanted.context = context;
   wanted.pattern = pattern;
   wanted.type = type;
-  wanted.found = 0;
-  wanted.visited = 0;
-  context.reply.deferred();
+}
+
+/**
+ * Visits keys from `cursor` on, or from where the request's work has come to, until `count` have been looked at or so many buckets have.
+ * Returns the work, which is done, and the next cursor in its position; null when it goes on in the next turn.
+ */
+function walk(context: Context, cursor: number, count: number, buckets: number): LongWork | null {
+  const { keyspace } = context;
+  const work = resumeWork(context, keyspace.physical(context.db));
+  if (work.looks === 0) work.position = cursor;
+  wanted.found = work.found;
+  wanted.visited = work.visited;
+  let isDone = false;
+  do {
+    work.looks++;
+    for (let left = BUCKETS_A_LOOK; left > 0 && !isDone; left--) {
+      work.position = keyspace.scan(context.db, work.position, visit);
+      isDone = work.position === 0 || wanted.visited >= count;
+    }
+    isDone ||= work.looks * BUCKETS_A_LOOK >= buckets;
+  } while (!isDone && !isSliceOver());
+  work.found = wanted.found;
+  work.visited = wanted.visited;
+  if (isDone) return work;
+  yieldWork(context, work);
+  return null;
 }
 
 function isEveryKey(context: Context, pattern: number): boolean {
@@ -57,23 +85,32 @@ function isEveryKey(context: Context, pattern: number): boolean {
 }
 
 function keys(context: Context): void {
-  const { keyspace, reply } = context;
+  const { reply } = context;
   if (isLiteral(context.input, context.argOffset(1), context.argLength(1))) {
-    const exists = context.find(context.hashOf(1), 1);
+    const exists = hasKey(context, 1);
     reply.array(exists ? 1 : 0);
     if (exists) reply.bulk(context.input, context.argOffset(1), context.argLength(1));
     return;
   }
   beginWalk(context, isEveryKey(context, 1) ? 0 : 1, '');
-  let cursor = 0;
-  do cursor = keyspace.scan(context.db, cursor, visit);
-  while (cursor !== 0);
-  reply.endDeferred(ReplyType.ARRAY, wanted.found);
+  const work = walk(context, 0, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+  if (work !== null) finishWork(context, work, reply.deferredHeader(ReplyType.ARRAY, work.found));
+}
+
+/** Looks for the key in argument `i`, which nobody has locked. */
+function hasKey(context: Context, i: number): boolean {
+  const { keyspace } = context;
+  const hash = context.hashOf(i);
+  if (keyspace.gate.isExclusive) return context.find(hash, i);
+  keyspace.lock(hash);
+  const exists = context.find(hash, i);
+  keyspace.unlock(hash);
+  return exists;
 }
 
 function scan(context: Context): void {
-  const { keyspace, reply } = context;
-  let cursor = context.argInteger(1);
+  const { reply } = context;
+  const cursor = context.argInteger(1);
   if (!(cursor >= 0)) return reply.error(INVALID_CURSOR);
   let count = COUNT_DEFAULT;
   let pattern = 0;
@@ -93,12 +130,11 @@ function scan(context: Context): void {
     }
   }
   beginWalk(context, pattern, type);
-  let buckets = count * BUCKETS_PER_KEY;
-  do cursor = keyspace.scan(context.db, cursor, visit);
-  while (cursor !== 0 && wanted.visited < count && --buckets > 0);
-  const next = cursor.toString();
+  const work = walk(context, cursor, count, count * BUCKETS_PER_KEY);
+  if (work === null) return;
+  const next = work.position.toString();
   // The cursor comes before the keys, and is known after them.
-  reply.output.release(`*2\r\n$${next.length}\r\n${next}\r\n*${wanted.found}\r\n`);
+  finishWork(context, work, `*2\r\n$${next.length}\r\n${next}\r\n*${work.found}\r\n`);
 }
 
 function randomKey(context: Context): void {
@@ -111,15 +147,14 @@ export const keyIteration: readonly CommandSpec[] = [
   {
     name: 'keys',
     arity: 2,
-    flags: Flag.READONLY,
+    flags: Flag.READONLY | Flag.SCANS,
     categories: Category.KEYSPACE | Category.DANGEROUS,
     since: '1.0.0',
     group: 'generic',
     summary: 'Returns all keys whose names match a pattern.',
-    complexity: 'O(N) for N keys in the database; every other client waits',
+    complexity: 'O(N) for N keys in the database',
     tips: ['request_policy:all_shards', 'nondeterministic_output_order'],
     args: [patternArg('pattern')],
-    exclusive: true,
     run: keys,
   },
   {

@@ -1,11 +1,13 @@
 /**
  * Lists, at their ends and by index: LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LLEN LINDEX LSET LRANGE LTRIM.
  */
+import { ReplyType } from '../../protocol/resp/reply.js';
 import { Notify } from '../../store/change-feed.js';
-import { Change } from '../../store/collections/collection.js';
+import { Change, type Collection } from '../../store/collections/collection.js';
 import { integerArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, NOT_POSITIVE, OUT_OF_RANGE, wrongArity } from '../errors.js';
+import { isLong, replyElements } from '../long-work.js';
 import { members } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
@@ -131,10 +133,16 @@ function lrange(context: Context): void {
   if (list === null) return;
   clampRange(start, end, list.count);
   const { length } = range;
+  if (isLong(length)) return replyElements(context, list, range.first, length, false, ReplyType.ARRAY, visitElement);
   reply.array(length);
   if (length === 0) return;
   list.seekRank(range.first);
   for (let i = 0; i < length; i++, list.next()) replyElement(context, list);
+}
+
+function visitElement(context: Context, list: Collection): number {
+  replyElement(context, list);
+  return 1;
 }
 
 function ltrim(context: Context): void {

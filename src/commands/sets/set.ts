@@ -1,12 +1,14 @@
 /**
  * Sets, member by member: SADD SREM SISMEMBER SMISMEMBER SCARD SMEMBERS SMOVE.
  */
+import { ReplyType } from '../../protocol/resp/reply.js';
 import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection } from '../../store/collections/collection.js';
 import { keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY } from '../errors.js';
 import { isSameKey } from '../keyspace/generic.js';
+import { isLong, replyElements } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { Added, addMember, findMember, openSet, openSetToRead, prepareFor } from './set-members.js';
 
@@ -64,11 +66,15 @@ function smembers(context: Context): void {
   const { reply } = context;
   const set = openSetToRead(context);
   if (set === null) return;
+  if (isLong(set.count)) return replyElements(context, set, 0, set.count, false, ReplyType.SET, visitMember);
   reply.set(set.count);
-  for (let more = set.first(); more; more = set.next()) {
-    set.load();
-    reply.bulk(set.key, set.keyOffset, set.keyLength);
-  }
+  for (let more = set.first(); more; more = set.next()) visitMember(context, set);
+}
+
+function visitMember(context: Context, set: Collection): number {
+  set.load();
+  context.reply.bulk(set.key, set.keyOffset, set.keyLength);
+  return 1;
 }
 
 function smove(context: Context): void {

@@ -1,7 +1,8 @@
 /**
  * Ranges of sorted sets: ZRANGE and its older forms, ZRANGESTORE ZCOUNT ZLEXCOUNT ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX.
  */
-import { Change } from '../../store/collections/collection.js';
+import { ReplyType } from '../../protocol/resp/reply.js';
+import { Change, type Collection } from '../../store/collections/collection.js';
 import {
   type ArgumentSpec,
   blockArg,
@@ -14,6 +15,7 @@ import {
 } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
+import { isLong, replyElements } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { By, range, readBounds, resolveRange } from './sorted-set-bounds.js';
 import {
@@ -91,15 +93,25 @@ function replyRange(context: Context, by: By, isReversed: boolean, isFree: boole
   resolveRange(context, set, asked.by, lower, upper, asked.isReversed);
   applyLimit();
   let left = range.to - range.from;
+  const first = asked.isReversed ? range.to - 1 : range.from;
+  if (isLong(left)) {
+    return replyElements(context, set, first, left, asked.isReversed, ReplyType.ARRAY, visitElement);
+  }
   beginElements(context, left, withScores);
   if (left === 0) return;
-  set.seekRank(asked.isReversed ? range.to - 1 : range.from);
+  set.seekRank(first);
   while (true) {
     replyElement(context, set, withScores);
     if (--left === 0) return;
     if (asked.isReversed) set.previous();
     else set.next();
   }
+}
+
+function visitElement(context: Context, set: Collection): number {
+  const { withScores } = asked;
+  replyElement(context, set, withScores);
+  return withScores && context.reply.protocol < 3 ? 2 : 1;
 }
 
 function zrangeStore(context: Context): void {

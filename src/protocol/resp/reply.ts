@@ -239,12 +239,17 @@ export class Reply {
 
   /** `count` in elements, or in pairs for a map. */
   endDeferred(type: CollectionType, count: number): void {
+    this.output.release(this.deferredHeader(type, count));
+  }
+
+  /** What comes before the elements, for whoever puts it there itself. */
+  deferredHeader(type: CollectionType, count: number): string {
     let shown: number = type;
     if (this.protocol === 2 && type !== ReplyType.ARRAY) {
       shown = ReplyType.ARRAY;
       if (type === ReplyType.MAP) count *= 2;
     }
-    this.output.release(`${String.fromCharCode(shown)}${count}\r\n`);
+    return `${String.fromCharCode(shown)}${count}\r\n`;
   }
 
   /** Instead of endDeferred: throws the elements away (an error reply follows). */

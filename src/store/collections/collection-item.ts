@@ -89,6 +89,13 @@ export abstract class CollectionItem extends TreeBuilder {
     this.#bindNothing();
   }
 
+  /** The item's version, which no other state of this or another key has. The key exists. */
+  get version(): number {
+    const header = this.#itemOffset >>> 2;
+    const { i32 } = this.item;
+    return i32[header + Item.VERSION_HIGH_WORD] * 0x1_0000_0000 + (i32[header + Item.VERSION_LOW_WORD] >>> 0);
+  }
+
   /** Puts the keyspace's cursor on the item. */
   standOnItem(): void {
     this.keyspace.standOn(this.keyHash, this.page, this.unit);

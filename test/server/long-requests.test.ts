@@ -1,0 +1,192 @@
+/**
+ * Requests that take several turns (KEYS, SCAN with a large COUNT, replies of large collections): others are served meanwhile, each reply
+ * is whole, of one moment where it is a collection's, and in its place in the pipeline.
+ */
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RawClient } from '../helpers/raw-client.js';
+import { parseReply, replyEnd } from '../helpers/resp-reply.js';
+import { startTestServer, type TestServer } from '../helpers/server.js';
+import { multibulk } from '../helpers/session.js';
+
+const KEYS = 60_000;
+const ELEMENTS = 150_000;
+const BATCH = 1000;
+const PATIENCE = { timeout: 120_000 };
+
+let server: TestServer;
+let client: RawClient;
+let other: RawClient;
+let servedInAll = 0;
+
+beforeAll(async () => {
+  server = await startTestServer({ memcachedPort: 0, args: ['--dram=192MiB', '--maxmemory-policy=noeviction'] });
+  [client, other] = [await RawClient.connect(server.redisPort), await RawClient.connect(server.redisPort)];
+  const numbers = Array.from({ length: BATCH }, (_, n) => n);
+  for (let i = 0; i < KEYS; i += BATCH) await ask(client, ['MSET', ...numbers.flatMap((n) => [`key:${i + n}`, 'v'])]);
+  for (let i = 0; i < ELEMENTS; i += BATCH) {
+    await ask(client, ['RPUSH', 'list', ...numbers.map((n) => `e${i + n}`)]);
+    await ask(client, ['HSET', 'hash', ...numbers.flatMap((n) => [`f${i + n}`, `v${i + n}`])]);
+    await ask(client, ['ZADD', 'zset', ...numbers.flatMap((n) => [`${i + n}`, `m${i + n}`])]);
+    await ask(client, ['SADD', 'set', ...numbers.map((n) => `m${i + n}`)]);
+  }
+}, 120_000);
+
+afterAll(async () => {
+  client.destroy();
+  other.destroy();
+  await server.stop();
+});
+
+async function take(from: RawClient): Promise<string> {
+  // Looking for the end of a large reply takes a while: not after each of its pieces.
+  for (let seen = -1; replyEnd(from.text, 0) < 0; seen = from.receivedBytes) {
+    await from.until(() => from.receivedBytes > seen, 'more of a reply');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return (await from.read(replyEnd(from.text, 0))).toString('latin1');
+}
+
+async function ask(from: RawClient, request: string | readonly string[]): Promise<string> {
+  from.write(typeof request === 'string' ? `${request}\r\n` : multibulk(request));
+  return take(from);
+}
+
+/** Asks the other client small things until the long request is answered; returns both. */
+async function during(request: string): Promise<{ readonly reply: string; readonly served: number }> {
+  client.write(`${request}\r\n`);
+  const before = client.receivedBytes;
+  let served = 0;
+  while (client.receivedBytes === before) {
+    await ask(other, 'GET key:1');
+    served++;
+  }
+  return { reply: await take(client), served };
+}
+
+it.each([
+  ['KEYS *', KEYS + 4],
+  ['KEYS key:*9', KEYS / 10],
+  ['LRANGE list 0 -1', ELEMENTS],
+  ['LRANGE list 1000 -1001', ELEMENTS - 2000],
+  ['SMEMBERS set', ELEMENTS],
+  ['HKEYS hash', ELEMENTS],
+  ['HGETALL hash', 2 * ELEMENTS],
+  ['ZRANGE zset 0 -1', ELEMENTS],
+  ['ZRANGE zset 0 -1 REV WITHSCORES', 2 * ELEMENTS],
+  ['ZRANGEBYSCORE zset 10 (100000', 99_990],
+])('%s', PATIENCE, async (request, count) => {
+  const { reply, served } = await during(request);
+  const elements = parseReply(reply) as string[];
+  expect(elements.length).toBe(count);
+  servedInAll += served;
+  if (!request.includes('WITHSCORES') && !request.startsWith('HGETALL')) expect(new Set(elements).size).toBe(count);
+  if (request === 'LRANGE list 1000 -1001')
+    expect([elements[0], elements.at(-1)]).toEqual(['e1000', `e${ELEMENTS - 1001}`]);
+  if (request.includes('REV')) expect(elements.slice(0, 2)).toEqual([`m${ELEMENTS - 1}`, String(ELEMENTS - 1)]);
+});
+
+it('SCAN with a large COUNT', PATIENCE, async () => {
+  const { reply, served } = await during(`SCAN 0 COUNT ${KEYS * 2}`);
+  const [cursor, keys] = parseReply(reply) as [string, string[]];
+  expect(cursor).toBe('0');
+  expect(new Set(keys).size).toBe(KEYS + 4);
+  expect(keys.length).toBe(KEYS + 4);
+  servedInAll += served;
+  // One each is what came in before the request: a busy machine may not let us ask for more during some of them.
+  expect(servedInAll).toBeGreaterThan(30);
+});
+
+it('replies keep their order in a pipeline', PATIENCE, async () => {
+  client.write('PING one\r\nKEYS *\r\nLRANGE list 0 -1\r\nCLIENT REPLY SKIP\r\nKEYS *\r\nPING two\r\n');
+  expect(await take(client)).toBe('$3\r\none\r\n');
+  expect(await take(client)).toMatch(new RegExp(`^\\*${KEYS + 4}\r\n`));
+  expect(await take(client)).toMatch(new RegExp(`^\\*${ELEMENTS}\r\n`));
+  expect(await take(client)).toBe('$3\r\ntwo\r\n');
+});
+
+it('a collection that changes in the middle is replied as of one moment', PATIENCE, async () => {
+  for (let round = 0; round < 5; round++) {
+    client.write('LRANGE list 0 -1\r\n');
+    const before = client.receivedBytes;
+    for (let change = 0; client.receivedBytes === before; change++) {
+      other.write(`MULTI\r\nLSET list 0 ${round}.${change}\r\nLSET list -1 ${round}.${change}\r\nEXEC\r\n`);
+      for (let i = 0; i < 4; i++) await take(other);
+    }
+    const elements = parseReply(await take(client)) as string[];
+    expect(elements.length).toBe(ELEMENTS);
+    expect(elements.at(-1)).toBe(elements[0]);
+  }
+});
+
+it('keys that stay are in the answer once, whatever comes and goes', PATIENCE, async () => {
+  client.write('KEYS key:*\r\n');
+  const before = client.receivedBytes;
+  for (let i = 0; client.receivedBytes === before; i++) {
+    await ask(other, ['MSET', ...Array.from({ length: 50 }, (_, n) => [`new:${i}:${n}`, 'v']).flat()]);
+    await ask(other, ['DEL', ...Array.from({ length: 50 }, (_, n) => `new:${i}:${n}`)]);
+  }
+  const keys = parseReply(await take(client)) as string[];
+  expect(keys.length).toBe(KEYS);
+  expect(new Set(keys).size).toBe(KEYS);
+});
+
+it('in EXEC and scripts they are one step', PATIENCE, async () => {
+  client.write('MULTI\r\nKEYS key:*\r\nLRANGE list 0 -1\r\nEXEC\r\n');
+  for (let i = 0; i < 3; i++) await take(client);
+  const [keys, elements] = parseReply(await take(client)) as [string[], string[]];
+  expect([keys.length, elements.length]).toEqual([KEYS, ELEMENTS]);
+  expect(await ask(client, ['EVAL', "return #redis.call('KEYS', 'key:*') + #redis.call('SMEMBERS', 'set')", '0'])).toBe(
+    `:${KEYS + ELEMENTS}\r\n`,
+  );
+});
+
+it('a key that goes in the middle', PATIENCE, async () => {
+  await ask(client, 'COPY set copy');
+  client.write('SMEMBERS copy\r\n');
+  await ask(other, 'DEL copy');
+  expect(await take(client)).toMatch(new RegExp(`^\\*(0|${ELEMENTS})\r\n`));
+  expect(await ask(client, 'PING')).toBe('+PONG\r\n');
+});
+
+it('counts as one call, of all the time it took', PATIENCE, async () => {
+  await ask(client, 'CONFIG RESETSTAT');
+  await during('KEYS *');
+  await during('LRANGE list 0 -1');
+  const stats = await ask(client, 'INFO commandstats');
+  expect(stats).toMatch(/cmdstat_keys:calls=1,/);
+  expect(stats).toMatch(/cmdstat_lrange:calls=1,/);
+  expect(Number(/cmdstat_keys:calls=1,usec=(\d+)/.exec(stats)![1])).toBeGreaterThan(2000);
+  expect(await ask(client, 'INFO stats')).toMatch(/keyspace_hits:\d+/);
+});
+
+it('a client that has finished sending gets its reply; one that leaves stands in nobody’s way', PATIENCE, async () => {
+  const received = await new Promise<number>((resolve, reject) => {
+    let bytes = 0;
+    const socket = connect({ port: server.redisPort, host: '127.0.0.1', allowHalfOpen: true }, () =>
+      socket.end('LRANGE list 0 -1\r\n'),
+    );
+    socket.on('data', (data: Buffer) => {
+      bytes += data.length;
+    });
+    socket.on('end', () => resolve(bytes));
+    socket.on('error', reject);
+  });
+  expect(received).toBeGreaterThan(ELEMENTS * 8);
+  for (let i = 0; i < 5; i++) {
+    const leaving = await RawClient.connect(server.redisPort);
+    leaving.write('KEYS *\r\nKEYS *\r\n');
+    await ask(other, 'PING');
+    leaving.destroy();
+  }
+  expect(await ask(other, 'PING')).toBe('+PONG\r\n');
+});
+
+it('FLUSHALL in the middle', PATIENCE, async () => {
+  client.write('KEYS *\r\n');
+  await ask(other, 'PING');
+  await ask(other, 'FLUSHALL');
+  await ask(other, 'SET only 1');
+  const keys = parseReply(await take(client)) as string[];
+  expect([0, 1, KEYS + 4]).toContain(keys.length);
+});
