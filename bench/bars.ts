@@ -50,11 +50,18 @@ const embedded = ['10k', '1M'].flatMap((keys) => [
   bar(`embedded.attached.${keys}`, 'one-process', 'atMost', 1.1, `embedded get from a second process, ${keys} keys`),
 ]);
 
+const typeMemory = ['list', 'set', 'hash', 'sorted', 'stream'].map((type) =>
+  bar(`types.memory.${type}`, 'redis', 'atMost', 1, `bytes per element of a large ${type}`),
+);
+
 export const bars: readonly Bar[] = [
   ...perKeyCount,
   ...large,
   ...workers,
   ...embedded,
+  bar('types.mean', OWN_FIGURE, 'atLeast', 1.25, 'requests of all kinds over Redis, geometric mean'),
+  bar('types.worst', OWN_FIGURE, 'atLeast', 0.8, 'the slowest kind over Redis'),
+  ...typeMemory,
   bar('memory.overhead', OWN_FIGURE, 'atMost', 72, 'bytes per item beyond key and value, full store'),
   bar('memory.overhead', 'redis', 'atMost', 1, 'bytes per item, below Redis'),
   bar('memory.overhead', 'memcached', 'atMost', 1, 'bytes per item, below memcached'),

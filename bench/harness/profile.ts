@@ -20,6 +20,9 @@ export interface Profile {
   readonly embeddedKeyCounts: readonly number[];
   readonly embeddedGets: number;
   readonly embeddedRounds: number;
+  /** Elements of a large key; simple requests of one run of a data type's test. */
+  readonly typeElements: number;
+  readonly typeUnits: number;
   readonly workerKeys: number;
   /** Batches of 64 requests that each worker goes round. */
   readonly workerBatches: number;
@@ -42,6 +45,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [10_000, 1_000_000],
     embeddedGets: 3_000_000,
     embeddedRounds: 5,
+    typeElements: 1_000_000,
+    typeUnits: 300_000,
     workerKeys: 1_000_000,
     workerBatches: 16_384,
   },
@@ -59,6 +64,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [10_000, 1_000_000],
     embeddedGets: 1_000_000,
     embeddedRounds: 3,
+    typeElements: 100_000,
+    typeUnits: 60_000,
     workerKeys: 1_000_000,
     workerBatches: 8192,
   },
@@ -76,6 +83,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedKeyCounts: [1000],
     embeddedGets: 5000,
     embeddedRounds: 1,
+    typeElements: 1000,
+    typeUnits: 512,
     workerKeys: 1000,
     workerBatches: 64,
   },

@@ -55,6 +55,9 @@ describe.skipIf(missing.length > 0)(
           'memory.overhead',
           'embedded.attached.1k',
           'workers.zipf',
+          'types.multi.10',
+          'types.mean',
+          'types.memory.stream',
         ]) {
           expect(output).toContain(`  ${metric} [`);
         }
