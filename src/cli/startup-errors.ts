@@ -6,7 +6,7 @@
 import { approximateSize, type Settings } from '../config/index.js';
 
 /** Codes of our own errors (the pool's, the configuration's, the addon's); other ERR_ codes are Node.js's, for mistakes in code. */
-const OWN_CODE = /^(POOL_|ERR_CONFIG$|ERR_ADDON_MISSING$)/;
+const OWN_CODE = /^(POOL_|ERR_CONFIG$|ERR_LOAD$|ERR_ADDON_MISSING$)/;
 
 interface SystemError extends Error {
   readonly code: string;
@@ -59,13 +59,15 @@ function advice(code: string, settings: Settings): string | undefined {
   }
 }
 
-function poolAdvice(code: string, settings: Settings): string | undefined {
+function ownAdvice(code: string, settings: Settings): string | undefined {
   switch (code) {
     case 'POOL_FOREIGN':
     case 'POOL_CORRUPT':
       return `Nothing was changed. Move the file away to begin with an empty pool, or choose another --pool (now ${settings.pool}).`;
     case 'POOL_VERSION':
       return `Nothing was changed. Run the version of Entresol that made the pool, or choose another --pool (now ${settings.pool}).`;
+    case 'ERR_LOAD':
+      return `The pool is empty, and the next start tries again. Repair the file (redis-check-rdb says more), or put it out of the way (then start without --load).`;
     case 'POOL_BUSY':
       return `stop the other process, or choose another --pool (now ${settings.pool}).`;
     default:
@@ -80,7 +82,7 @@ export function describeStartupError(error: unknown, settings: Settings): string
   const message = where === '' || error.message.includes(where.slice(0, -2)) ? error.message : where + error.message;
   if (OWN_CODE.test(error.code)) {
     const causeHint = isCoded(error.cause) ? advice(error.cause.code, settings) : undefined;
-    const hint = causeHint ?? poolAdvice(error.code, settings);
+    const hint = causeHint ?? ownAdvice(error.code, settings);
     return hint === undefined ? message : `${message}\n  ${hint}`;
   }
   const hint = advice(error.code, settings);

@@ -154,7 +154,10 @@ export interface MainTopics {
   usersLoad: [question: null, answer: string | null];
   usersSave: [question: null, answer: string | null];
   /** Answers only when it fails: otherwise the connection closes. */
-  shutdown: [question: { readonly abort: boolean }, answer: string | null];
+  shutdown: [
+    question: { readonly abort: boolean; readonly saves: boolean; readonly isForced: boolean },
+    answer: string | null,
+  ];
 }
 
 /** The client object as far as the control plane needs it. */
@@ -192,6 +195,9 @@ export interface Control {
 
   /** Takes over a topic that the server itself knows nothing of. */
   provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void;
+
+  /** BGSAVE. The caller has set SharedWord.saving; whoever saves sets it back. */
+  startSave(): void;
 
   // ---- memcached's watch
   /** Gives a line to the watching clients of all workers, at the end of the turn. */

@@ -25,6 +25,7 @@ import { monitorCommands } from './messaging/monitor.js';
 import { pubsub } from './messaging/pubsub.js';
 import { waits } from './messaging/wait.js';
 import { dumps } from './persistence/dump.js';
+import { saves } from './persistence/save.js';
 import { evals } from './scripting/eval.js';
 import { fcalls } from './scripting/fcall.js';
 import { functionCommands } from './scripting/function-commands.js';
@@ -73,6 +74,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   monitorCommands,
   introspection,
   serverCommands,
+  saves,
   configCommands,
   memoryCommands,
   observation,

@@ -4,6 +4,7 @@ import { declare, type Setting } from './setting.js';
 
 export interface RdbSettings {
   dbfilename: string;
+  load: string;
   rdbVersion: number;
   rdbcompression: boolean;
   rdbchecksum: boolean;
@@ -25,6 +26,13 @@ export const rdbSchema: { readonly [K in keyof RdbSettings]: Setting<RdbSettings
     'dump.rdb',
     "Name, in the pool's folder, of the file that SAVE and BGSAVE write, and that a new pool is filled from.",
     { redis: ['dbfilename'] },
+  ),
+  load: declare(
+    'RDB files',
+    text('PATH', 4096),
+    '',
+    'File of Redis (RDB) that fills the pool at the start, if it holds no keys.',
+    { isHidden: true },
   ),
   rdbVersion: declare(
     'RDB files',

@@ -138,7 +138,25 @@ export const enum SharedWord {
   lruCrawlerStarts = 11,
   /** Entries of ACL LOG made so far, all workers. */
   accessLogId = 12,
-  COUNT = 16,
+  /** An RDB file is being written (one of Saving), since when, and how the last one ended. Times are Unix seconds. */
+  saving = 13,
+  savingSinceS = 14,
+  savedAtS = 15,
+  saveFailed = 16,
+  /** Seconds that the last BGSAVE took + 1; 0 = there was none. */
+  saveSeconds = 17,
+  saves = 18,
+  /** Changes of the store (modulo 2^32) when the last one began. */
+  savedChanges = 19,
+  COUNT = 20,
+}
+
+/** SharedWord.saving. */
+export const enum Saving {
+  NO = 0,
+  BACKGROUND = 1,
+  /** SAVE: everybody waits. */
+  FOREGROUND = 2,
 }
 
 /** SharedWord.watchers to watchConnections. */

@@ -38,8 +38,9 @@ function seventeenDigits(value: number): string {
 /** JavaScript rounds an exact half up, C to the even digit. */
 function rounded(value: number): string {
   const up = value.toExponential(DIGITS - 1);
-  const exact = value.toExponential(TIE_DIGITS);
-  const [mantissa, exponent] = exact.split('e');
+  // An exact half has one digit more, which is 5: seldom enough, so that the long look costs nothing.
+  if (!value.toExponential(DIGITS).includes('5e')) return up;
+  const [mantissa, exponent] = value.toExponential(TIE_DIGITS).split('e');
   const point = mantissa.indexOf('.');
   const kept = mantissa.slice(0, point + DIGITS);
   const isTie = /^50*$/.test(mantissa.slice(point + DIGITS));

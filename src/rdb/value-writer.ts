@@ -32,8 +32,8 @@ const PAUSE_EVERY = 128;
 export class ValueWriter {
   /** Redis's list-max-listpack-size. */
   listSize = -2;
-  /** Called now and then between two elements of a large collection; see rdb/file-writer. */
-  onPause: ((collection: Collection) => void) | null = null;
+  /** Called now and then between two elements of a tree: it may let go of the item, if it finds it again as it was. */
+  onPause: (() => void) | null = null;
   /** Hashes whose fields' expiries have been left out, since the version has no place for them. */
   expiriesLost = 0;
 
@@ -43,6 +43,9 @@ export class ValueWriter {
   readonly #text = Bytes.allocate(32);
   #keyspace!: Keyspace;
   #collection!: Collection;
+  #shape: typeof LISTS = LISTS;
+  /** The moment by which fields have run out or not. */
+  #nowMs = 0;
   #type: RdbType = RdbType.STRING;
   #version = 0;
   #steps = 0;
@@ -60,6 +63,7 @@ export class ValueWriter {
     this.#keyspace = keyspace;
     this.#version = version;
     this.#steps = 0;
+    this.#nowMs = keyspace.nowMs;
     this.#type = this.#plan(keyspace);
     return this.#type;
   }
@@ -87,6 +91,7 @@ export class ValueWriter {
   }
 
   #open(shape: typeof LISTS): Collection {
+    this.#shape = shape;
     this.#collection = this.#keyspace.collections[0];
     this.#collection.openFound(shape);
     return this.#collection;
@@ -121,11 +126,15 @@ export class ValueWriter {
   }
 
   #isLive(hash: Collection): boolean {
-    return hash.expiryMs === 0 || hash.expiryMs > this.#keyspace.nowMs;
+    return hash.expiryMs === 0 || hash.expiryMs > this.#nowMs;
   }
 
   #pause(): void {
-    if (this.onPause !== null && ++this.#steps % PAUSE_EVERY === 0) this.onPause(this.#collection);
+    if (this.onPause === null || ++this.#steps % PAUSE_EVERY !== 0 || this.#collection.isPacked) return;
+    const { rank } = this.#collection;
+    this.onPause();
+    this.#collection.openFound(this.#shape);
+    this.#collection.seekRank(rank);
   }
 
   /** Writes what `plan` has looked at, behind its type. */

@@ -111,8 +111,11 @@ export class RdbWriter {
   }
 
   text(text: string): void {
-    const bytes = Bytes.from(text);
-    this.string(bytes, 0, bytes.length);
+    this.blob(Buffer.from(text));
+  }
+
+  blob(content: Uint8Array): void {
+    this.string(Bytes.from(content), 0, content.length);
   }
 
   #integer(from: Bytes, offset: number, length: number): boolean {

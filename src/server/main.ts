@@ -8,6 +8,7 @@ import { ConfigError, protectionProblems, type Settings } from '../config/index.
 import { CounterTotals } from '../layout/counters.js';
 import { claimPool } from '../store/claim.js';
 import { openStore, type StoreHandle } from '../store/open.js';
+import { loadAtStart } from './load-at-start.js';
 import { logFor } from './log.js';
 import { type Addresses, Supervisor } from './supervisor.js';
 import { UsersOnDemand } from './users-on-demand.js';
@@ -40,6 +41,7 @@ export async function startServer(settings: Settings, configPath?: string): Prom
     store = openPool(settings);
     // What `auto` has chosen, for CONFIG GET and the ready lines.
     settings.tier = store.tier;
+    await loadAtStart(settings, store, log);
     supervisor = new Supervisor(settings, store, users, log, configPath);
     await supervisor.start();
   } catch (error) {

@@ -56,6 +56,8 @@ export type ToMain =
   | { readonly type: 'log'; readonly level: Level; readonly message: string }
   | { readonly type: 'answer'; readonly askId: number; readonly answer: unknown }
   | { readonly type: 'lines'; readonly lines: readonly WatchLine[] }
+  /** BGSAVE. */
+  | { readonly type: 'save' }
   | {
       readonly type: 'askWorkers';
       readonly askId: number;

@@ -22,6 +22,7 @@ import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { RollCall } from './roll-call.js';
+import { Saver } from './saver.js';
 import type { UserRegistry } from './user-registry.js';
 import type { UsersOnDemand } from './users-on-demand.js';
 import { WorkerThread } from './worker-thread.js';
@@ -59,6 +60,7 @@ export class Supervisor {
   readonly #workers: WorkerThread[] = [];
   readonly #rollCall = new RollCall();
   readonly #users: UsersOnDemand;
+  readonly #saver: Saver;
   #closing: Promise<void> | null = null;
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
@@ -71,6 +73,7 @@ export class Supervisor {
     this.#users = users;
     this.counterBlock = createCounterBlock(settings.workers);
     const { shared } = new CounterRow(this.counterBlock, 0);
+    this.#saver = new Saver(settings, store, shared, log);
     shared[SharedWord.prefixCounting] = settings.memcachedDetail ? 1 : 0;
     shared[SharedWord.lruCrawler] = settings.memcachedLruCrawler ? 1 : 0;
     this.done = new Promise((resolve, reject) => {
@@ -115,7 +118,7 @@ export class Supervisor {
   }
 
   async #stopAll(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.stop(STOP_GRACE_MS)));
+    await Promise.all([this.#saver.stop(), ...this.#workers.map((worker) => worker.stop(STOP_GRACE_MS))]);
     this.#resolveDone();
   }
 
@@ -193,6 +196,9 @@ export class Supervisor {
         return;
       case 'answer':
         this.#rollCall.answer(message.askId, from, message.answer);
+        return;
+      case 'save':
+        void this.#saver.start();
         return;
       case 'askWorkers':
         this.#askAll(message.topic, message.question, (answers) => this.#reply(from, message.askId, answers));
@@ -305,12 +311,15 @@ export class Supervisor {
       );
   }
 
-  #shutdown({ abort }: MainTopics['shutdown'][0], done: (answer: string | null) => void): void {
+  #shutdown({ abort, saves, isForced }: MainTopics['shutdown'][0], done: (answer: string | null) => void): void {
     if (abort) {
       done('ERR No shutdown in progress.');
       return;
     }
     this.#log('notice', 'a client asked the server to stop');
-    this.close().catch(this.#rejectDone);
+    const saved = saves ? this.#saver.saveNow() : Promise.resolve(true);
+    saved
+      .then((isSaved) => (isSaved || isForced ? this.close() : done('ERR Errors trying to SHUTDOWN. Check logs.')))
+      .catch(this.#rejectDone);
   }
 }

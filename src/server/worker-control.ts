@@ -151,6 +151,10 @@ export class WorkerControl implements Control {
     return null;
   }
 
+  startSave(): void {
+    this.post({ type: 'save' });
+  }
+
   // ---- topics of others, and lines for watching clients
 
   provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void {

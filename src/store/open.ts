@@ -45,6 +45,8 @@ export interface StoreHandle {
   readonly numaNode: number;
   readonly hugePages: boolean;
   readonly emulate?: PresetName;
+  /** It has just been made: whatever it held before is gone. */
+  readonly isNew: boolean;
 }
 
 /** Byte of the control file that a formatting process locks. */
@@ -69,13 +71,15 @@ export function openStore(options: StoreOptions): StoreHandle {
     numaNode,
     hugePages: options.hugePages ?? false,
     emulate: options.emulate,
+    isNew: false,
   };
   const fd = openTier(handle.dramPath, true);
   const isNew = addon.fileBytes(fd) === 0;
   try {
     waitForByte(fd, FORMAT_BYTE, handle.dramPath, FORMAT_WAIT_MS);
-    prepare(fd, handle, geometry, options);
+    const isFormatted = prepare(fd, handle, geometry, options);
     addon.unlockByte(fd, FORMAT_BYTE);
+    return { ...handle, isNew: isFormatted };
   } catch (error) {
     // What this call has made and could not finish takes no memory afterwards.
     if (isNew) rmSync(handle.dramPath, { force: true });
@@ -83,7 +87,6 @@ export function openStore(options: StoreOptions): StoreHandle {
   } finally {
     addon.closeFile(fd);
   }
-  return handle;
 }
 
 /**
@@ -107,6 +110,7 @@ export function findStore(pool: string): StoreHandle | null {
       tier,
       numaNode,
       hugePages: false,
+      isNew: false,
     };
   } finally {
     addon.closeFile(fd);
@@ -146,8 +150,8 @@ function inUse(fd: number): boolean {
   return false;
 }
 
-/** Formats new files; checks old ones. A pool of other sizes is formatted anew only when it is empty and nobody uses it. */
-function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: StoreOptions): void {
+/** Formats new files: true; checks old ones. A pool of other sizes is formatted anew only when it is empty and nobody uses it. */
+function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: StoreOptions): boolean {
   const bytes = addon.fileBytes(fd);
   if (bytes !== 0) {
     const existing = checkSuperblock(fd, handle.dramPath, bytes);
@@ -155,13 +159,14 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
       const isSame = sameGeometry(existing.geometry, geometry) && existing.tier === handle.tier;
       if (isSame && capacityMatches(handle, existing.identity, geometry)) {
         setPolicy(fd, existing.geometry, options);
-        return;
+        return false;
       }
       refuseIfUsed(fd, handle, existing.geometry, isSame);
     }
   }
   format(fd, handle, geometry, randomWords(IDENTITY_WORDS), () => inUse(fd));
   setPolicy(fd, geometry, options);
+  return true;
 }
 
 function refuseIfUsed(fd: number, handle: StoreHandle, has: Geometry, isSame: boolean): void {

@@ -23,6 +23,7 @@ const PASSED_ON = new Set(
     'bind port timeout databases maxclients maxmemory maxmemory-policy requirepass protected-mode hz loglevel user aclfile',
     'acl-pubsub-default acllog-max-len slowlog-log-slower-than slowlog-max-len latency-monitor-threshold tcp-backlog',
     'client-query-buffer-limit proto-max-bulk-len lfu-log-factor lfu-decay-time dir unixsocket unixsocketperm',
+    'dbfilename rdbcompression rdbchecksum',
   ].flatMap((line) => line.split(' ')),
 );
 

@@ -96,7 +96,7 @@ async function ask(client: RawClient, step: Step): Promise<string> {
   return (await client.read(replyEnd(client.text, 0))).toString('latin1');
 }
 
-function findRedis(): boolean {
+export function hasRedis(): boolean {
   try {
     execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
     return true;
@@ -111,7 +111,7 @@ export function describeWithRedis(
   body: (peers: Peers) => void,
   arguments_: { readonly ours?: readonly string[]; readonly theirs?: readonly string[] } = {},
 ): void {
-  describe.skipIf(!findRedis())(`${name} (compared with redis-server)`, () => {
+  describe.skipIf(!hasRedis())(`${name} (compared with redis-server)`, () => {
     const peers = new Peers();
     let redis: ChildProcess | null = null;
 

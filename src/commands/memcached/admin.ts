@@ -37,7 +37,7 @@ export function shutdown(context: MemcachedContext): void {
     return reply.line(Replies.BAD_SHUTDOWN_MODE);
   }
   client.suspended = true;
-  control.askMain(client, 'shutdown', { abort: false }, (error) => {
+  control.askMain(client, 'shutdown', { abort: false, saves: false, isForced: false }, (error) => {
     if (error !== null) reply.text(`SERVER_ERROR ${error}\r\n`);
   });
 }

@@ -5,11 +5,12 @@
  * or 0 where tools insist on the field and 0 is the truth.
  */
 import { hostname, release, totalmem, type } from 'node:os';
-import { CommandStat, Counter } from '../../layout/counters.js';
+import { CommandStat, Counter, Saving } from '../../layout/counters.js';
 import { ERROR_CODES } from '../../protocol/resp/error-codes.js';
 import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
+import { changesSinceSave, saveState } from '../persistence/save-state.js';
 import { latencyPercentiles } from './latency.js';
 import { memoryFigures } from './memory-figures.js';
 
@@ -180,17 +181,18 @@ function scriptFields({ environment: { scripting, totals } }: Context): readonly
 }
 
 function persistenceSection(context: Context): readonly Field[] {
-  const startedAtMs = context.environment.control?.startedAtMs ?? context.nowMs;
+  const { saving, sinceS, savedAtS, hasFailed, seconds, saves } = saveState(context);
   return [
     ['loading', 0],
     ['async_loading', 0],
     ['durability', context.environment.settings.durability],
-    ['rdb_changes_since_last_save', 0],
-    ['rdb_bgsave_in_progress', 0],
-    ['rdb_last_save_time', Math.floor(startedAtMs / 1000)],
-    ['rdb_last_bgsave_status', 'ok'],
-    ['rdb_last_bgsave_time_sec', -1],
-    ['rdb_current_bgsave_time_sec', -1],
+    ['rdb_changes_since_last_save', changesSinceSave(context)],
+    ['rdb_bgsave_in_progress', saving === Saving.BACKGROUND ? 1 : 0],
+    ['rdb_last_save_time', savedAtS],
+    ['rdb_last_bgsave_status', hasFailed ? 'err' : 'ok'],
+    ['rdb_last_bgsave_time_sec', seconds],
+    ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? Math.floor(context.nowMs / 1000) - sinceS : -1],
+    ['rdb_saves', saves],
     ['aof_enabled', 0],
     ['aof_rewrite_in_progress', 0],
     ['aof_rewrite_scheduled', 0],

@@ -1,5 +1,5 @@
 /**
- * Commands about the whole data set and the process: DBSIZE FLUSHDB FLUSHALL SWAPDB TIME ROLE LASTSAVE WAIT SHUTDOWN INFO.
+ * Commands about the whole data set and the process: DBSIZE FLUSHDB FLUSHALL SWAPDB TIME ROLE SHUTDOWN INFO.
  *
  * Invariant: what touches every key runs exclusively, under the store gate.
  */
@@ -62,25 +62,25 @@ function role(context: Context): void {
   context.reply.array(0);
 }
 
-/** There are no snapshots; the store is as it was when the server started to serve it. */
-function lastSave(context: Context): void {
-  const startedAtMs = context.environment.control?.startedAtMs ?? context.nowMs;
-  context.reply.integer(Math.floor(startedAtMs / 1000));
-}
-
 function shutdown(context: Context): void {
   const { reply } = context;
   let saves = 0;
   let others = 0;
   let abort = false;
+  let isForced = false;
+  let savesFirst = false;
   for (let i = 1; i < context.argc; i++) {
-    if (context.argIs(i, 'NOSAVE') || context.argIs(i, 'SAVE')) saves++;
-    else if (context.argIs(i, 'NOW') || context.argIs(i, 'FORCE')) others++;
-    else if (context.argIs(i, 'ABORT')) abort = true;
+    if (context.argIs(i, 'NOSAVE') || context.argIs(i, 'SAVE')) {
+      saves++;
+      savesFirst = context.argIs(i, 'SAVE');
+    } else if (context.argIs(i, 'NOW') || context.argIs(i, 'FORCE')) {
+      others++;
+      isForced ||= context.argIs(i, 'FORCE');
+    } else if (context.argIs(i, 'ABORT')) abort = true;
     else return reply.error(SYNTAX);
   }
   if (saves > 1 || (abort && saves + others > 0)) return reply.error(SYNTAX);
-  context.askMain('shutdown', { abort }, (error) => {
+  context.askMain('shutdown', { abort, saves: savesFirst, isForced }, (error) => {
     if (error === null) reply.ok();
     else reply.error(error);
   });
@@ -169,25 +169,13 @@ export const serverCommands: readonly CommandSpec[] = [
     run: role,
   },
   {
-    name: 'lastsave',
-    arity: 1,
-    flags: Flag.LOADING | Flag.STALE | Flag.FAST,
-    categories: Category.ADMIN | Category.DANGEROUS,
-    since: '1.0.0',
-    group: 'server',
-    summary: 'Returns the Unix time of the last snapshot; without snapshots, of the start of the server.',
-    complexity: 'O(1)',
-    tips: ['nondeterministic_output'],
-    run: lastSave,
-  },
-  {
     name: 'shutdown',
     arity: -1,
     flags: Flag.ADMIN | Flag.NOSCRIPT | Flag.LOADING | Flag.STALE | Flag.NO_MULTI | Flag.ALLOW_BUSY,
     categories: Category.NONE,
     since: '1.0.0',
     group: 'server',
-    summary: 'Ends the server. Connections close without a reply.',
+    summary: 'Ends the server, after writing an RDB file if told so. Connections close without a reply.',
     complexity: 'O(1)',
     args: [
       optional(oneOf('save-selector', [tokenArg('NOSAVE'), tokenArg('SAVE')])),
