@@ -14,7 +14,12 @@ const DIST = join(ROOT, 'dist');
 /** Public entries: name in the package -> module. */
 const LIBRARY = { index: 'embed/index', testing: 'testing/index', keyv: 'keyv/index' };
 /** Entries that the program itself starts; a worker is named as in server/worker-thread.ts. What they load goes into files of its own. */
-const PROGRAM = { start: 'cli/start', 'start-worker': 'server/start-worker', 'start-child': 'testing/start-child' };
+const PROGRAM = {
+  start: 'cli/start',
+  'start-worker': 'server/start-worker',
+  'start-child': 'testing/start-child',
+  'save-thread': 'server/save-thread',
+};
 
 async function bundle(entries, format, folder) {
   const out = join(DIST, folder);

@@ -103,7 +103,7 @@ describe('docs/embed.md', () => {
 
 describe('docs/migrate-from-redis.md', () => {
   it(
-    'has a program that copies strings with their expiry',
+    'has a program that copies all keys with their expiry',
     async () => {
       const [from, to] = await Promise.all([startTestServer(), startTestServer()]);
       const [source, target] = [from, to].map(({ redisPort }) =>
@@ -112,15 +112,19 @@ describe('docs/migrate-from-redis.md', () => {
       await Promise.all([source.connect(), target.connect()]);
       for (let i = 0; i < 2500; i++) await source.set(`k${i}`, `v${i}`);
       await source.set('short-lived', 'v', { PX: 60_000 });
+      await source.hSet('hash', { a: '1', b: '2' });
+      await source.rPush('list', ['x', 'y']);
 
       writeFileSync(join(folder, 'copy.mjs'), blockWith('migrate-from-redis.md', 'scanIterator'));
       const urls = [from, to].map(({ redisPort }) => `redis://127.0.0.1:${redisPort}`);
       await run(process.execPath, ['copy.mjs', ...urls], { cwd: folder });
 
-      expect(await target.dbSize()).toBe(2501);
+      expect(await target.dbSize()).toBe(2503);
       expect(await target.get('k2499')).toBe('v2499');
       expect(await target.pExpireTime('short-lived')).toBe(await source.pExpireTime('short-lived'));
       expect(await target.pTTL('k0')).toBe(-1);
+      expect({ ...(await target.hGetAll('hash')) }).toEqual({ a: '1', b: '2' });
+      expect(await target.lRange('list', 0, -1)).toEqual(['x', 'y']);
       source.destroy();
       target.destroy();
       await Promise.all([from.stop(), to.stop()]);
