@@ -1,163 +1,31 @@
 /**
- * Filling a pool from an RDB file, before the workers start.
+ * Whether a pool is to be filled from an RDB file before the workers start, and from which.
  *
- * What is loaded: the file that `--load` names, if the pool holds no keys; else `dbfilename` in the pool's folder, if the pool has just been
- * made. A file beside the pool says that a load has begun and not ended: after a crash or an error the pool is emptied and the load tried again, so
- * that nobody ever meets half of a data set, or an empty one that a snapshot would then be made of. Invariant: a pool that is served holds
- * all of the file, or none of it was asked for.
+ * It is the file that `--load` names, if the pool holds no keys; else `dbfilename` in the pool's folder, if the pool has just been made. A
+ * file beside the pool says that a load has begun and not ended: after a crash or an error the pool is emptied and the load tried again, so that
+ * nobody ever meets half of a data set, or an empty one that a snapshot would then be made of. Invariant: a pool that is served holds all
+ * of the file, or none of it was asked for.
  */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LoadSink } from '../commands/persistence/load-sink.js';
-import { LIBRARIES_FILE } from '../commands/scripting/function-libraries.js';
-import { encodeLibraries } from '../commands/scripting/library-codec.js';
 import type { Settings } from '../config/index.js';
-import { RdbFileReader } from '../rdb/file-reader.js';
-import { RdbError } from '../rdb/format.js';
-import type { Keyspace } from '../store/keyspace.js';
-import { attach, detach, type StoreHandle } from '../store/open.js';
+import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 
 /** Says that the pool is being filled, and from what. */
 const UNFINISHED_FILE = 'loading';
-/** Between two looks at signals and clock. */
-const KEYS_A_STEP = 512;
-const STEP_MS = 50;
-const BACKGROUND_US = 200;
-
-/** A file that cannot be loaded. The pool is empty; the next start tries again. */
-export class LoadError extends Error {
-  override readonly name = 'LoadError';
-  readonly code = 'ERR_LOAD';
-
-  constructor(
-    readonly path: string,
-    reason: string,
-  ) {
-    super(`${path}: ${reason}`);
-  }
-}
 
 export async function loadAtStart(settings: Settings, store: StoreHandle, log: Log): Promise<void> {
   const marker = join(settings.pool, UNFINISHED_FILE);
   const isUnfinished = existsSync(marker);
-  const own = join(settings.pool, settings.dbfilename);
+  const isNamed = settings.load !== '';
+  if (!isNamed && !isUnfinished && !store.isNew) return;
   const begun = isUnfinished ? readFileSync(marker, 'utf8') : '';
-  const path = resolve(settings.load !== '' ? settings.load : existsSync(begun) ? begun : own);
-  if (settings.load === '' && !existsSync(path)) {
-    if (isUnfinished) {
-      await withStore(settings, store, empty);
-      rmSync(marker);
-    }
-    return;
-  }
-  if (settings.load === '' && !isUnfinished && !store.isNew) return;
-  await withStore(settings, store, async (keyspace) => {
-    if (isUnfinished) empty(keyspace);
-    const keys = countKeys(keyspace, settings);
-    if (keys > 0) {
-      log('notice', `${path} is not loaded: the pool holds ${keys} keys already`);
-      return;
-    }
-    const fd = open(path);
-    try {
-      writeFileSync(marker, path, { mode: 0o600 });
-      await load(path, fd, keyspace, settings, log);
-      rmSync(marker);
-    } finally {
-      closeSync(fd);
-    }
-  });
-}
-
-async function withStore(
-  settings: Settings,
-  store: StoreHandle,
-  work: (keyspace: Keyspace) => void | Promise<void>,
-): Promise<void> {
-  const keyspace = attach(store);
-  keyspace.setMaxMemory(settings.maxmemory);
-  keyspace.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
-  try {
-    await work(keyspace);
-  } finally {
-    detach(keyspace);
-  }
-}
-
-function countKeys(keyspace: Keyspace, settings: Settings): number {
-  let keys = 0;
-  for (let db = 0; db < settings.databases; db++) keys += keyspace.size(db);
-  return keys;
-}
-
-function empty(keyspace: Keyspace): void {
-  keyspace.enterBatch();
-  keyspace.closeGate();
-  keyspace.flushAll();
-  keyspace.openGate();
-  keyspace.leaveBatch();
-}
-
-async function load(path: string, fd: number, keyspace: Keyspace, settings: Settings, log: Log): Promise<void> {
-  const startedMs = performance.now();
-  const sink = new LoadSink(keyspace, settings);
-  try {
-    const { size } = fstatSync(fd);
-    await readAll(new RdbFileReader(sink), fd, size, keyspace, settings.rdbchecksum);
-    keepLibraries(sink, settings);
-    const seconds = (performance.now() - startedMs) / 1000;
-    log('notice', `${path}: ${sink.loadedKeys} keys loaded in ${seconds.toFixed(1)} s, ${size} bytes`);
-    if (sink.expiredKeys > 0) log('notice', `${path}: ${sink.expiredKeys} keys had expired`);
-    if (sink.moduleKeyCount > 0) {
-      log('warning', `${path}: ${sink.moduleKeyCount} keys of modules are left out: ${sink.moduleKeys.join(', ')}`);
-    }
-  } catch (error) {
-    empty(keyspace);
-    throw error instanceof RdbError ? new LoadError(path, `cannot be loaded: ${error.message}`) : error;
-  }
-
-  async function readAll(
-    reader: RdbFileReader,
-    file: number,
-    size: number,
-    into: Keyspace,
-    checksums: boolean,
-  ): Promise<void> {
-    const fill = (u8: Uint8Array, at: number, length: number): number => readSync(file, u8, at, length, null);
-    into.enterBatch();
-    try {
-      reader.open(fill, size, checksums);
-      for (let untilMs = performance.now() + STEP_MS; !reader.isDone; ) {
-        reader.read(KEYS_A_STEP);
-        into.refreshClock();
-        into.background(BACKGROUND_US);
-        if (performance.now() < untilMs) continue;
-        into.leaveBatch();
-        await nextTurn();
-        into.enterBatch();
-        untilMs = performance.now() + STEP_MS;
-      }
-    } catch (error) {
-      sink.abandon();
-      throw error;
-    } finally {
-      into.leaveBatch();
-    }
-  }
-}
-
-function open(path: string): number {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    throw new LoadError(path, `cannot be opened: ${(error as Error).message}`);
-  }
-}
-
-/** Libraries of functions, unless the pool's folder has its own. */
-function keepLibraries({ libraries }: LoadSink, settings: Settings): void {
-  const path = join(settings.pool, LIBRARIES_FILE);
-  if (libraries.length > 0 && !existsSync(path)) writeFileSync(path, encodeLibraries(libraries), { mode: 0o600 });
+  const own = join(settings.pool, settings.dbfilename);
+  const path = resolve(isNamed ? settings.load : existsSync(begun) ? begun : own);
+  const isThere = isNamed || existsSync(path);
+  if (!isThere && !isUnfinished) return;
+  // Most starts do without it.
+  const { fillPool } = await import('./load-file.js');
+  await fillPool({ path: isThere ? path : null, isUnfinished, marker }, settings, store, log);
 }

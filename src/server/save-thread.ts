@@ -1,8 +1,9 @@
 /** The thread of a BGSAVE: a participant of the pool that writes the RDB file, says how it went, and ends. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Saved, saveFile } from '../commands/persistence/save-file.js';
+import { lostExpiries, type Saved, saveFile } from '../commands/persistence/save-file.js';
 import type { Settings } from '../config/index.js';
-import { attach, detach, type StoreHandle } from '../store/open.js';
+import { attach, detach } from '../store/attach.js';
+import type { StoreHandle } from '../store/open.js';
 
 /** workerData of the thread. */
 export interface SaveStart {
@@ -12,13 +13,15 @@ export interface SaveStart {
   readonly stop: SharedArrayBuffer;
 }
 
-export type SaveOutcome = { readonly saved: Saved } | { readonly error: string };
+/** `warning`: what the file does not hold; empty = nothing. */
+export type SaveOutcome = { readonly saved: Saved; readonly warning: string } | { readonly error: string };
 
 function main({ store, settings, stop }: SaveStart): SaveOutcome {
   const stopWord = new Int32Array(stop);
   const keyspace = attach(store);
   try {
-    return { saved: saveFile(keyspace, settings, () => Atomics.load(stopWord, 0) !== 0) };
+    const saved = saveFile(keyspace, settings, () => Atomics.load(stopWord, 0) !== 0);
+    return { saved, warning: saved.expiriesLost > 0 ? lostExpiries(saved.expiriesLost, settings.rdbVersion) : '' };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   } finally {

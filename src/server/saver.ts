@@ -5,10 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { lostExpiries } from '../commands/persistence/save.js';
-import { beginSaving, endSaving } from '../commands/persistence/save-state.js';
 import type { Settings } from '../config/index.js';
 import { Saving } from '../layout/counters.js';
+import { beginSaving, endSaving } from '../layout/saving.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { SaveOutcome, SaveStart } from './save-thread.js';
@@ -59,8 +58,8 @@ export class Saver {
       endSaving(this.#shared, null);
       return false;
     }
-    const { path, keys, bytes, changes, expiriesLost } = outcome.saved;
-    if (expiriesLost > 0) this.#log('warning', lostExpiries(expiriesLost, this.#settings.rdbVersion));
+    const { path, keys, bytes, changes } = outcome.saved;
+    if (outcome.warning !== '') this.#log('warning', outcome.warning);
     const seconds = (performance.now() - startedMs) / 1000;
     this.#log('notice', `BGSAVE: ${keys} keys in ${path}, ${bytes} bytes, in ${seconds.toFixed(1)} s`);
     endSaving(this.#shared, changes);

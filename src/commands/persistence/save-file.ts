@@ -38,6 +38,11 @@ export interface Saved {
   readonly expiriesLost: number;
 }
 
+/** For the log. */
+export function lostExpiries(hashes: number, version: number): string {
+  return `${hashes} hashes have fields that expire: RDB version ${version} has no place for that, so the file holds them without (rdb-version 12 has)`;
+}
+
 /** Alone if the gate is closed, else beside others. `isStopped` is asked now and then; true ends it with an error. */
 export function saveFile(keyspace: Keyspace, settings: Readonly<Settings>, isStopped: () => boolean): Saved {
   const folder = resolve(settings.pool);

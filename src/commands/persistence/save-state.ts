@@ -1,9 +1,7 @@
 /**
- * What is known of RDB files that are, or were, written: shared words, since any worker may be asked.
- *
- * Invariant: who sets SharedWord.saving from NO to something else, with one atomic step, is the one that saves.
+ * What is known of RDB files that are, or were, written: shared words (layout/saving), since any worker may be asked.
  */
-import { Saving, SharedWord } from '../../layout/counters.js';
+import { type Saving, SharedWord } from '../../layout/counters.js';
 import { Shard } from '../../layout/superblock.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import type { Context } from '../context.js';
@@ -30,31 +28,6 @@ export function saveState({ environment, nowMs }: Context): SaveState {
     seconds: word(SharedWord.saveSeconds) - 1,
     saves: word(SharedWord.saves),
   };
-}
-
-/** Becomes the one that saves; false = somebody else does. */
-export function beginSaving(shared: Int32Array, how: Saving): boolean {
-  if (Atomics.compareExchange(shared, SharedWord.saving, Saving.NO, how) !== Saving.NO) return false;
-  Atomics.store(shared, SharedWord.savingSinceS, nowS());
-  return true;
-}
-
-/** `changes`: those of the store when the file was begun; null = there is no file, it has failed. */
-export function endSaving(shared: Int32Array, changes: number | null): void {
-  if (Atomics.load(shared, SharedWord.saving) === Saving.BACKGROUND) {
-    Atomics.store(shared, SharedWord.saveFailed, changes === null ? 1 : 0);
-    Atomics.store(shared, SharedWord.saveSeconds, nowS() - Atomics.load(shared, SharedWord.savingSinceS) + 1);
-  }
-  if (changes !== null) {
-    Atomics.store(shared, SharedWord.savedAtS, nowS());
-    Atomics.store(shared, SharedWord.savedChanges, changes);
-    Atomics.add(shared, SharedWord.saves, 1);
-  }
-  Atomics.store(shared, SharedWord.saving, Saving.NO);
-}
-
-function nowS(): number {
-  return Math.floor(Date.now() / 1000);
 }
 
 /** How often values have been changed since the pool was made, modulo 2^32: each change takes a version of its shard. */

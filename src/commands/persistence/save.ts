@@ -5,12 +5,13 @@
  * is less than that (see rdb/snapshot). Invariant: one of them runs at a time.
  */
 import { Saving } from '../../layout/counters.js';
+import { beginSaving, endSaving } from '../../layout/saving.js';
 import { optional, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
-import { saveFile } from './save-file.js';
-import { beginSaving, endSaving, saveState } from './save-state.js';
+import { lostExpiries, saveFile } from './save-file.js';
+import { saveState } from './save-state.js';
 
 const BUSY = 'ERR Background save already in progress';
 const NO_SERVER = 'ERR this command needs the server';
@@ -34,11 +35,6 @@ function save(context: Context): void {
   } finally {
     endSaving(counters.shared, changes);
   }
-}
-
-/** For the log. */
-export function lostExpiries(hashes: number, version: number): string {
-  return `${hashes} hashes have fields that expire: RDB version ${version} has no place for that, so the file holds them without (rdb-version 12 has)`;
 }
 
 function bgSave(context: Context): void {
