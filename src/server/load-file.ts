@@ -10,7 +10,7 @@ import { LoadSink } from '../commands/persistence/load-sink.js';
 import { LIBRARIES_FILE } from '../commands/scripting/function-libraries.js';
 import { encodeLibraries } from '../commands/scripting/library-codec.js';
 import type { Settings } from '../config/index.js';
-import type { RdbFileReader } from '../rdb/file-reader.js';
+import { RdbFileReader } from '../rdb/file-reader.js';
 import { RdbError } from '../rdb/format.js';
 import { attach, detach } from '../store/attach.js';
 import type { Keyspace } from '../store/keyspace.js';
@@ -108,13 +108,10 @@ async function load(path: string, fd: number, keyspace: Keyspace, settings: Sett
   }
 }
 
-async function readAll(
-  reader: RdbFileReader,
-  file: number,
-  size: number,
-  into: Keyspace,
-  checksums: boolean,
-): Promise<void> {
+/** Returns the file's length. */
+async function readAll(sink: LoadSink, file: number, into: Keyspace, checksums: boolean): Promise<number> {
+  const reader = new RdbFileReader(sink);
+  const { size } = fstatSync(file);
   const fill = (u8: Uint8Array, at: number, length: number): number => readSync(file, u8, at, length, null);
   into.enterBatch();
   try {
@@ -135,6 +132,7 @@ async function readAll(
   } finally {
     into.leaveBatch();
   }
+  return size;
 }
 
 function open(path: string): number {
