@@ -44,7 +44,7 @@ async function untilSaved(client: Redis): Promise<void> {
 }
 
 describe.skipIf(!hasRedis())('RDB files (compared with redis-server)', () => {
-  it('of redis-server are loaded, all types in several databases', { timeout: 120_000 }, async () => {
+  it('of redis-server are loaded, all types in several databases', { timeout: 240_000 }, async () => {
     const redis = await startRedis(redisFolder());
     await fillWithEveryType(redis.client);
     await redis.client.set('gone', 'x', 'PX', 1);
@@ -70,7 +70,7 @@ describe.skipIf(!hasRedis())('RDB files (compared with redis-server)', () => {
 
   for (const how of ['SAVE', 'BGSAVE'] as const) {
     for (const compression of ['yes', 'no'] as const) {
-      it(`of ${how}, compression ${compression}, are loaded by redis-server`, { timeout: 120_000 }, async () => {
+      it(`of ${how}, compression ${compression}, are loaded by redis-server`, { timeout: 240_000 }, async () => {
         const server = await startTestServer({ dram: '128mb', workers: 2, args: [`--rdbcompression=${compression}`] });
         const client = connect(server);
         await fillWithEveryType(client);
@@ -96,7 +96,7 @@ describe.skipIf(!hasRedis())('RDB files (compared with redis-server)', () => {
     }
   }
 
-  it('BGSAVE holds every key whole and once while others write', { timeout: 180_000 }, async () => {
+  it('BGSAVE holds every key whole and once while others write', { timeout: 300_000 }, async () => {
     const server = await startTestServer({ dram: '256mb', workers: 2 });
     const client = connect(server);
     const still = 20_000;
@@ -149,7 +149,7 @@ describe.skipIf(!hasRedis())('RDB files (compared with redis-server)', () => {
 });
 
 describe('RDB files', () => {
-  it('fill a new pool, and fields with an expiry come back in version 12', { timeout: 60_000 }, async () => {
+  it('fill a new pool, and fields with an expiry come back in version 12', { timeout: 240_000 }, async () => {
     const first = await startTestServer({ args: ['--rdb-version=12'], pool: await newPool() });
     const client = connect(first);
     const at = Date.now() + 3_600_000;
@@ -173,7 +173,7 @@ describe('RDB files', () => {
     await third.stop();
   });
 
-  it('SAVE in version 10 says that expiries of fields are left out', { timeout: 60_000 }, async () => {
+  it('SAVE in version 10 says that expiries of fields are left out', { timeout: 240_000 }, async () => {
     const server = await startTestServer();
     const client = connect(server);
     await client.hset('h', 'a', '1', 'b', '2');
@@ -183,7 +183,7 @@ describe('RDB files', () => {
     expect(server.output()).toMatch(/1 hashes have fields that expire: RDB version 10 has no place/);
   });
 
-  it('that are damaged are refused with the place, until they are put right', { timeout: 60_000 }, async () => {
+  it('that are damaged are refused with the place, until they are put right', { timeout: 240_000 }, async () => {
     const source = await startTestServer({ pool: await newPool() });
     const client = connect(source);
     await fillWithEveryType(client);
@@ -217,7 +217,7 @@ describe('RDB files', () => {
     await again.stop();
   });
 
-  it('one at a time; SHUTDOWN SAVE writes one first', { timeout: 60_000 }, async () => {
+  it('one at a time; SHUTDOWN SAVE writes one first', { timeout: 240_000 }, async () => {
     const server = await startTestServer({ pool: await newPool() });
     const client = connect(server);
     await client.set('k', 'v');
