@@ -152,7 +152,8 @@ describe('slab calcification', () => {
     }
     checkInvariants(cache.keyspace);
     cache.keyspace.leaveBatch();
-  });
+    // Ten seconds of work: a busy machine needs more.
+  }, 240_000);
 
   it('under noeviction, what deletes have freed serves items of any other size', () => {
     const keyspace = openTestStore({ dramBytes: 24 * MIB, policy: 'noeviction' });

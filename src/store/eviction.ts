@@ -1,5 +1,5 @@
 /**
- * Makes room in the DRAM tier: a CLOCK hand over the chunks of a slab class, random samples for the policies that ask for them.
+ * Makes room in the DRAM tier: chooses among the ways to it, and judges single items. Which of a class are looked at: ClassSweep.
  *
  * A victim is appended to the capacity log when there is one, else evicted if the policy allows. Invariant: an item is only
  * touched under its shard's lock, which is tried, never waited for (the caller may hold others), and items that the running command has
@@ -7,13 +7,14 @@
  */
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
-import { Database, DatabaseState, PageInfo, PageKind, SlabClass, Super } from '../layout/superblock.js';
+import { Database, DatabaseState, PageKind, SlabClass, Super } from '../layout/superblock.js';
 import { MOVING_SLOT } from '../memory/held.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
-import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
+import { CLASS_COUNT, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
 import { Notify } from './change-feed.js';
+import { ClassSweep } from './class-sweep.js';
 import { Graveyard } from './collections/graveyard.js';
 import { Ownership } from './collections/ownership.js';
 import { Demotion } from './demotion.js';
@@ -23,30 +24,14 @@ import { PageMoves } from './page-moves.js';
 import { Policy } from './policy.js';
 import { Reclaim } from './reclaim.js';
 import { Stat } from './statistics.js';
-import { Verdict } from './verdict.js';
+import { NOT_LOCKED, Verdict } from './verdict.js';
 
-/** Chunks that the hand passes in one step, under one class lock. */
-const HAND_STEP = 16;
-/** Chunks looked at before an allocation gives up; fewer where only expired and flushed items may go. */
-const MAX_LOOKED_AT = 65536;
-const MAX_LOOKED_AT_WITHOUT_EVICTION = 512;
 /** Requests for a class without pages until it is given one. */
 const PAGE_DEMAND = 1024;
 /** Nodes of deleted trees given back at once. */
 const GRAVES_A_STEP = 64;
 /** Evictions of a class between two looks at whether another class should give it a page. */
 const BALANCE_INTERVAL = 512;
-/** Random policies: page numbers drawn until one is of the class; volatile-ttl: items compared for one victim. */
-const PAGE_DRAWS = 64;
-const TTL_SAMPLES = 8;
-/**
- * The LFU policies: items compared for one victim, and what none of them can have. Five, as Redis: a choice from 16 hits 2 % less often on
- * a load whose favourites change, one from 64 5 % less, since then only new items go and those that were once used stay.
- */
-const LFU_SAMPLES = 5;
-const USES_MAX = 256;
-const NOT_EVICTABLE = -2;
-
 /** An item about to be evicted. */
 export interface Victim {
   /** A copy. */
@@ -72,10 +57,9 @@ export class Eviction {
   readonly #index: Index;
   /** Evictions of each class at which it next looks for a donor. */
   readonly #balanceAt = new Float64Array(CLASS_COUNT).fill(BALANCE_INTERVAL);
-  #handPage = NO_PAGE;
-  #handChunk = 0;
-  #handCount = 0;
-  #victimAgeS = 0;
+  readonly #sweep: ClassSweep;
+  /** Of the item judged last that may go. */
+  victimAgeS = 0;
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
@@ -86,6 +70,7 @@ export class Eviction {
     this.reclaim = new Reclaim(keyspace, this);
     this.moves = new PageMoves(keyspace, this);
     this.demotion = new Demotion(keyspace);
+    this.#sweep = new ClassSweep(keyspace, this);
   }
 
   get policy(): number {
@@ -121,7 +106,7 @@ export class Eviction {
       this.#balanceAt[slabClass] = this.#ctl[word + SlabClass.EVICTIONS_WORD] + BALANCE_INTERVAL;
       this.moves.balance(slabClass);
     }
-    return this.#sweepClass(slabClass) || this.moves.makePage(slabClass);
+    return this.#sweep.run(slabClass) || this.moves.makePage(slabClass);
   }
 
   /** Gives back nodes of deleted trees, which come before anything that is still there; true when the class has got a chunk by it. */
@@ -134,32 +119,6 @@ export class Eviction {
     return false;
   }
 
-  // ---- victims of a class
-
-  #sweepClass(slabClass: number): boolean {
-    const { policy } = this;
-    if (policy === Policy.VOLATILE_TTL && this.#evictSoonest(slabClass)) return true;
-    const isRandom = policy === Policy.ALL_RANDOM || policy === Policy.VOLATILE_RANDOM;
-    const word = this.#keyspace.slabs.classWord(slabClass);
-    const chunks = this.#ctl[word + SlabClass.PAGES_WORD] * CLASS_CHUNKS[slabClass];
-    const limit = Math.min(chunks * 4, this.mayFreeAny() ? MAX_LOOKED_AT : MAX_LOOKED_AT_WITHOUT_EVICTION);
-    const units = CLASS_UNITS[slabClass];
-    if (this.#isLfu()) return this.#evictLeastUsed(slabClass, limit);
-    for (let lookedAt = 0; lookedAt < limit; lookedAt += this.#handCount + 1) {
-      if (!(isRandom && this.#drawChunk(slabClass)) && !this.#advanceHand(slabClass, HAND_STEP)) return false;
-      const page = this.#handPage;
-      let freed = false;
-      for (let i = 0; i < this.#handCount; i++) {
-        if (this.examine(page, (this.#handChunk + i) * units, false) === Verdict.FREED) {
-          freed = true;
-          this.#noteVictim(word);
-        }
-      }
-      if (freed) return true;
-    }
-    return false;
-  }
-
   /** False when only expired items can go: every other one must stay. */
   mayFreeAny(): boolean {
     return (
@@ -167,146 +126,12 @@ export class Eviction {
     );
   }
 
-  #noteVictim(word: number): void {
-    this.#ctl[word + SlabClass.EVICTIONS_WORD]++;
-    const old = this.#ctl[word + SlabClass.VICTIM_AGE_WORD];
-    this.#ctl[word + SlabClass.VICTIM_AGE_WORD] = old + ((this.#victimAgeS - old) >> 3);
-  }
-
-  /** Takes the next chunks under the class's hand; false when the class has no page. */
-  #advanceHand(slabClass: number, step: number): boolean {
-    const ctl = this.#ctl;
-    const memory = this.#memory;
-    const word = this.#keyspace.slabs.classWord(slabClass);
-    memory.lock(word);
-    const page = ctl[word + SlabClass.HAND_PAGE_WORD];
-    if (page !== NO_PAGE) {
-      const chunk = ctl[word + SlabClass.HAND_CHUNK_WORD];
-      const carved = ctl[memory.pageInfo(page) + PageInfo.CARVED_WORD];
-      const count = Math.min(step, carved - chunk);
-      this.#handPage = page;
-      this.#handChunk = chunk;
-      this.#handCount = Math.max(0, count);
-      if (chunk + count >= carved) {
-        ctl[word + SlabClass.HAND_PAGE_WORD] = ctl[memory.pageInfo(page) + PageInfo.NEXT_WORD];
-        ctl[word + SlabClass.HAND_CHUNK_WORD] = 0;
-      } else {
-        ctl[word + SlabClass.HAND_CHUNK_WORD] = chunk + count;
-      }
-    }
-    memory.unlock(word);
-    return page !== NO_PAGE;
-  }
-
-  /** Draws one chunk of a class at random; false when no draw hit a page of it. */
-  #drawChunk(slabClass: number): boolean {
-    const memory = this.#memory;
-    const wanted = PageKind.SLAB | (slabClass << 8);
-    for (let i = 0; i < PAGE_DRAWS; i++) {
-      const page = 1 + Math.floor(Math.random() * (memory.dramPages - 1));
-      const info = memory.pageInfo(page);
-      const carved = this.#ctl[info + PageInfo.CARVED_WORD];
-      if ((this.#ctl[info] & 0xffff) !== wanted || carved === 0) continue;
-      this.#handPage = page;
-      this.#handChunk = Math.floor(Math.random() * carved);
-      this.#handCount = 1;
-      return true;
-    }
-    return false;
-  }
-
-  /** volatile-ttl: of a sample of the class's items with an expiry, evicts the one that has the least time left. */
-  #evictSoonest(slabClass: number): boolean {
-    const units = CLASS_UNITS[slabClass];
-    let bestPage = NO_PAGE;
-    let bestUnit = 0;
-    let bestMs = Number.MAX_VALUE;
-    for (let found = 0, tries = 0; found < TTL_SAMPLES && tries < TTL_SAMPLES * 8; tries++) {
-      if (!this.#drawChunk(slabClass)) return false;
-      const unit = this.#handChunk * units;
-      const expiryMs = this.#expiryOf(this.#handPage, unit);
-      if (expiryMs === 0) continue;
-      found++;
-      if (expiryMs >= bestMs) continue;
-      bestMs = expiryMs;
-      bestPage = this.#handPage;
-      bestUnit = unit;
-    }
-    if (bestPage === NO_PAGE || this.examine(bestPage, bestUnit, false) !== Verdict.FREED) return false;
-    this.#noteVictim(this.#keyspace.slabs.classWord(slabClass));
-    return true;
-  }
-
-  /**
-   * The *-lfu policies: of the next chunks under the hand, evicts the item with the lowest counter. Redis takes its sample from keys at
-   * random; the hand comes by the newest items last, which random draws do not.
-   */
-  #evictLeastUsed(slabClass: number, limit: number): boolean {
-    const units = CLASS_UNITS[slabClass];
-    const word = this.#keyspace.slabs.classWord(slabClass);
-    let bestPage = NO_PAGE;
-    let bestUnit = 0;
-    let fewest = USES_MAX;
-    let seen = 0;
-    for (let lookedAt = 0; lookedAt < limit; lookedAt += this.#handCount + 1) {
-      if (!this.#advanceHand(slabClass, LFU_SAMPLES)) return false;
-      const page = this.#handPage;
-      for (let i = 0; i < this.#handCount; i++) {
-        const unit = (this.#handChunk + i) * units;
-        const uses = this.#usesOf(page, unit);
-        if (uses === NOT_EVICTABLE) continue;
-        seen++;
-        if (uses >= fewest) continue;
-        fewest = uses;
-        bestPage = page;
-        bestUnit = unit;
-      }
-      if (seen < LFU_SAMPLES) continue;
-      if (this.examine(bestPage, bestUnit, false) === Verdict.FREED) {
-        this.#noteVictim(word);
-        return true;
-      }
-      fewest = USES_MAX;
-      seen = 0;
-    }
-    if (seen === 0 || this.examine(bestPage, bestUnit, false) !== Verdict.FREED) return false;
-    this.#noteVictim(word);
-    return true;
-  }
-
-  /** Uses of the item in a chunk as the LFU counter has them, less than none for an expired or flushed one. */
-  #usesOf(page: number, unit: number): number {
-    const keyspace = this.#keyspace;
-    const hash = this.#lockItem(page, unit);
-    if (hash === NOT_LOCKED) return NOT_EVICTABLE;
-    let uses = NOT_EVICTABLE;
-    if (
-      this.#index.findLocation(hash, page, unit) &&
-      !keyspace.isProtected(page, unit) &&
-      !keyspace.pins.isPinned(page, unit)
-    ) {
-      const isExpired = this.#index.hasExpiry && this.#index.expiryMs <= keyspace.nowMs;
-      if (isExpired || this.isFlushed(page, unit)) uses = -1;
-      else if (this.#memory.capacityPages > 0 || this.mayEvict()) uses = keyspace.entryFrequency;
-    }
-    this.#unlockItem(hash);
-    return uses;
-  }
-
-  #expiryOf(page: number, unit: number): number {
-    const hash = this.#lockItem(page, unit);
-    if (hash === NOT_LOCKED) return 0;
-    const expiryMs = this.#find(hash, page, unit) ? this.#index.expiryMs : 0;
-    this.#unlockItem(hash);
-    return expiryMs;
-  }
-
   // ---- one chunk
 
   #lockedHere = false;
 
   /** Locks the shard that a chunk's header names, without waiting; NOT_LOCKED when the chunk is free or the shard busy. */
-  #lockItem(page: number, unit: number): number {
+  lockItem(page: number, unit: number): number {
     const memory = this.#memory;
     const header = locationOffset(page, unit) >>> 2;
     const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
@@ -318,17 +143,18 @@ export class Eviction {
     return hash;
   }
 
-  #unlockItem(hash: number): void {
+  /** Of the last lockItem. */
+  unlockItem(hash: number): void {
     if (this.#lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
   }
 
   /** Seconds since the item in a chunk was last used; -1 = there is none, or it cannot be looked at. */
   idleOf(page: number, unit: number): number {
-    const hash = this.#lockItem(page, unit);
+    const hash = this.lockItem(page, unit);
     if (hash === NOT_LOCKED) return -1;
-    const found = this.#find(hash, page, unit);
+    const found = this.findItem(hash, page, unit);
     const idle = found ? this.#keyspace.entryIdleS : -1;
-    this.#unlockItem(hash);
+    this.unlockItem(hash);
     return idle;
   }
 
@@ -337,10 +163,10 @@ export class Eviction {
    * use, and rather moved to another chunk of its class than lost.
    */
   examine(page: number, unit: number, force: boolean): Verdict {
-    const hash = this.#lockItem(page, unit);
+    const hash = this.lockItem(page, unit);
     if (hash === NOT_LOCKED) return Verdict.SKIPPED;
     const lockedHere = this.#lockedHere;
-    const verdict = this.#find(hash, page, unit) ? this.#judge(hash, page, unit, force) : Verdict.SKIPPED;
+    const verdict = this.findItem(hash, page, unit) ? this.#judge(hash, page, unit, force) : Verdict.SKIPPED;
     this.#keyspace.settle();
     if (lockedHere) this.#memory.unlock(this.#index.shardWord(hash));
     this.#keyspace.freeUnlinked();
@@ -376,7 +202,7 @@ export class Eviction {
   }
 
   /** Positions the index on the entry of a chunk's item; of a collection's node, on that of the root item. */
-  #find(hash: number, page: number, unit: number): boolean {
+  findItem(hash: number, page: number, unit: number): boolean {
     return this.#index.findLocation(hash, page, unit) || this.ownership.findRoot(hash, page, unit);
   }
 
@@ -404,7 +230,7 @@ export class Eviction {
     }
     if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit)))
       return Verdict.FREED;
-    this.#victimAgeS = keyspace.entryIdleS;
+    this.victimAgeS = keyspace.entryIdleS;
     if (!isTree && this.demotion.note(page, unit)) return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
     this.evict(index.page, index.unit);
@@ -444,10 +270,6 @@ export class Eviction {
   #ignoresUse(): boolean {
     const { policy } = this;
     return policy !== Policy.NO_EVICTION && policy !== Policy.ALL_LRU && policy !== Policy.VOLATILE_LRU;
-  }
-
-  #isLfu(): boolean {
-    return this.policy === Policy.ALL_LFU || this.policy === Policy.VOLATILE_LFU;
   }
 
   /** True when the item's database has been flushed. */
@@ -491,6 +313,3 @@ export class Eviction {
     return true;
   }
 }
-
-/** Not a hash: hashes are 32-bit integers. */
-const NOT_LOCKED = 0x1_0000_0000;

@@ -10,3 +10,6 @@ export const enum Verdict {
   /** It is to be copied into the capacity log, without its lock. */
   COPY = 4,
 }
+
+/** Instead of an item's hash: its chunk is free, or its shard busy. Hashes are 32-bit integers. */
+export const NOT_LOCKED = 0x1_0000_0000;
