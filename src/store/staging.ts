@@ -406,7 +406,9 @@ export abstract class Staging extends ItemCursor {
   }
 
   #takeFree(size: number): boolean {
-    const slabClass = CLASS_OF_UNITS[unitsOf(size)];
+    const units = unitsOf(size);
+    if (units > MAX_CHUNK_UNITS) return false;
+    const slabClass = CLASS_OF_UNITS[units];
     const { slabs } = this;
     if (!slabs.take(slabClass) && !slabs.takeLarger(slabClass, ROOMY_RATIO, STAGED_SLOT)) return false;
     this.#stagedPage = slabs.page;

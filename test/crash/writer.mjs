@@ -13,10 +13,11 @@ import { Journal } from '../../dist/memory/journal.js';
 import { Memory } from '../../dist/memory/memory.js';
 import { addon } from '../../dist/native/addon.js';
 import { attach } from '../../dist/store/attach.js';
-import { HASHES, LISTS, SETS, SORTED_SETS } from '../../dist/store/collections/collection.js';
+import { HASHES, LISTS, SETS, SORTED_SETS, STREAMS } from '../../dist/store/collections/collection.js';
 import { copyCollection } from '../../dist/store/collections/copy-collection.js';
 import { moveCollection } from '../../dist/store/collections/rekey.js';
 import { Waits } from '../../dist/store/waits.js';
+import { touchStream } from './streams.mjs';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
@@ -193,7 +194,7 @@ function writeField(key, name) {
   if (change === 0) note(key, 1, mine);
 }
 
-const SHAPES = [HASHES, SETS, SORTED_SETS, LISTS].map((shape) => ({ ...shape, packedEntriesMax: 20 }));
+const SHAPES = [HASHES, SETS, SORTED_SETS, LISTS, STREAMS].map((shape) => ({ ...shape, packedEntriesMax: 20 }));
 
 /** Bursts of changes to collections that all share, up to some thousands of elements each. */
 function touchCollection() {
@@ -205,6 +206,11 @@ function touchCollection() {
   const c = keyspace.collections[1];
   c.open(shape, hash, 6, bytes, 0, bytes.length);
   if (c.exists && random(60) === 0) c.removeKey();
+  if (shape.type === STREAMS.type) {
+    touchStream(c, keyspace.nowMs, random);
+    keyspace.unlock(hash);
+    return;
+  }
   const grows = c.count < 1500 ? random(4) > 0 : random(3) === 0;
   for (let i = random(40); i >= 0; i--) {
     const member = Bytes.from(`m${random(4000)}`.padEnd(random(random(30) === 0 ? 2500 : 40), '.'));

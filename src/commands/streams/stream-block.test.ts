@@ -252,6 +252,14 @@ describe('consumers', () => {
     const consumers = parseReply(one.send(other, 'XINFO CONSUMERS s g')) as string[][];
     expect(consumers.map((consumer) => consumer[1])).toEqual(['x', 'y']);
   });
+
+  it('have names of at most 256 KiB', () => {
+    one.send(other, 'XGROUP CREATE s g 0 MKSTREAM');
+    const create = (length: number) => one.send(other, ['XGROUP', 'CREATECONSUMER', 's', 'g', 'c'.repeat(length)]);
+    expect(create(250_000)).toBe(':1\r\n');
+    expect(create(300_000)).toMatch(/^-OOM/);
+    expect(one.send(other, 'XGROUP DESTROY s g')).toBe(':1\r\n');
+  });
 });
 
 describe('XSETID', () => {

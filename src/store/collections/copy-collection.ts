@@ -7,6 +7,7 @@ import type { Bytes } from '../../layout/bytes.js';
 import { Order } from '../../layout/collection.js';
 import { ItemType } from '../../layout/item.js';
 import type { Keyspace } from '../keyspace.js';
+import { copyStream } from '../streams/copy.js';
 import type { Collection } from './collection.js';
 import { publish } from './draft.js';
 import { isPacked } from './forms.js';
@@ -79,21 +80,4 @@ function copyElements(from: Collection, to: Collection): boolean {
 
 function copyMarks(from: Collection, to: Collection): boolean {
   return from.marks === 0 || to.setMarks(from.marks) === Change.DONE;
-}
-
-/** A stream exists without entries, too. Its entries need what stands in the side tree. */
-function copyStream(from: Collection, to: Collection): boolean {
-  if (to.create() !== Change.DONE) return false;
-  for (let i = 0; i < STREAMS.metaWords; i++) if (to.setMeta(i, from.meta(i)) !== Change.DONE) return false;
-  return copySide(from, to) && copyElements(from, to);
-}
-
-function copySide(from: Collection, to: Collection): boolean {
-  const { side } = from;
-  for (let more = side.first(); more; more = side.next()) {
-    side.load();
-    const { key, keyOffset, keyLength, value, valueOffset, valueLength } = side;
-    if (to.insertSide(key, keyOffset, keyLength, value, valueOffset, valueLength) !== Change.DONE) return false;
-  }
-  return true;
 }
