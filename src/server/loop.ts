@@ -13,6 +13,7 @@ import { Counter, type CounterRow, type CounterTotals } from '../layout/counters
 import { addon, Event, EventKind, Gauge, type Pump } from '../native/addon.js';
 import { Closing, type Driver, type DriverClient } from '../protocol/driver.js';
 import type { Output } from '../protocol/output.js';
+import { Admission } from './admission.js';
 import { LoopClients } from './client-host.js';
 import { ClientMemory } from './client-memory.js';
 import type { Clock } from './clock.js';
@@ -88,6 +89,7 @@ export class Loop implements ControlHost {
   readonly #shutOut: ShutOut;
   readonly #scriptTurns: ScriptTurns;
   readonly #clientMemory: ClientMemory;
+  readonly #admission: Admission;
   readonly #slices: Slices;
   /** Events of the turn, and the next one to handle: a script's turns within the turn go on from there. */
   #eventCount = 0;
@@ -121,7 +123,12 @@ export class Loop implements ControlHost {
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
     this.#limits = new Limits(parts.pump, parts.store, parts.control, this.connections, this.hub);
-    const { pump, control, counters, totals, store } = parts;
+    const { pump, control, counters, totals, store, output, drivers } = parts;
+    this.#admission = new Admission({
+      ...{ pump, output, control, drivers, connections: this.connections, limits: this.#limits },
+      values: this.#values,
+      closing: this.#closing,
+    });
     this.#clientMemory = new ClientMemory({
       ...{ pump, control, counters, totals, connections: this.connections, hub: this.hub },
       charge: (bytes) => store.chargeClients(bytes),
@@ -237,10 +244,10 @@ export class Loop implements ControlHost {
         this.#intoDone(conn, events[event + Event.length]);
         return;
       case EventKind.ACCEPT:
-        this.#accept(conn, events[event + Event.aux]);
+        this.#admission.accept(conn, events[event + Event.aux], this.nowMs);
         return;
       case EventKind.CLOSE:
-        this.#closed(conn, events[event + Event.aux]);
+        this.#admission.closed(conn, events[event + Event.aux]);
         return;
       case EventKind.DATAGRAM:
         this.#datagram(event, conn);
@@ -334,35 +341,6 @@ export class Loop implements ControlHost {
       client.intoLength = 0;
     }
     if (client.suspended) this.pump.pauseReading(conn, true);
-  }
-
-  #accept(conn: number, kind: number): void {
-    const driver = this.#drivers[kind];
-    const { settings } = this.control;
-    if (!this.connections.admit(settings.maxclients)) {
-      this.#refuse(conn, driver.refusal('maxclients'));
-      return;
-    }
-    this.#values[Counter.connectionsAccepted]++;
-    this.#limits.apply(conn);
-    const client = driver.open(this.connections.nextClientId(), conn, this.pump.peerAddress(conn));
-    this.connections.add(conn, client, driver, kind, this.nowMs);
-  }
-
-  #refuse(conn: number, message: string): void {
-    this.#values[Counter.connectionsRejected]++;
-    this.#output.begin(conn);
-    this.#output.ascii(message);
-    this.#output.end();
-    this.#closing.push(conn);
-  }
-
-  #closed(conn: number, reason: number): void {
-    const values = this.#values;
-    if (reason === ETIMEDOUT) values[Counter.connectionsIdleClosed]++;
-    else if (reason === ENOBUFS) values[Counter.connectionsOutputLimitClosed]++;
-    else if (reason === EMSGSIZE) values[Counter.connectionsInputLimitClosed]++;
-    this.connections.remove(conn);
   }
 
   /** One that waits for an answer or a pause still gets its replies; a blocked one, as in Redis, does not wait any longer. */
@@ -479,8 +457,3 @@ export class Loop implements ControlHost {
     this.pump.destroy();
   }
 }
-
-/** errno values that the pump gives as the reason of a CLOSE event. */
-const ETIMEDOUT = 110;
-const ENOBUFS = 105;
-const EMSGSIZE = 90;
