@@ -53,24 +53,36 @@ function makeBatch(order: ReplayOrder, units: number): string {
   return text;
 }
 
-let unitsLeft = 0;
+/** Made before the clock starts, so that the servers are kept busy. */
+function makeBatches(order: ReplayOrder): Batch[] {
+  const batches: Batch[] = [];
+  for (let left = order.units; left > 0; left -= order.pipeline) {
+    const units = Math.min(order.pipeline, left);
+    batches.push({ bytes: Buffer.from(makeBatch(order, units), 'latin1'), replies: units * order.unit.length });
+  }
+  return batches;
+}
 
-function drive(order: ReplayOrder): Promise<void> {
+interface Batch {
+  readonly bytes: Buffer;
+  readonly replies: number;
+}
+
+function drive(order: ReplayOrder, batches: Batch[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const counter = new ReplyCounter();
     const socket: Socket = connect(order.port, '127.0.0.1');
     socket.setNoDelay(true);
     let awaited = 0;
     const send = (): void => {
-      const units = Math.min(order.pipeline, unitsLeft);
-      if (units === 0) {
+      const batch = batches.pop();
+      if (batch === undefined) {
         socket.end();
         resolve();
         return;
       }
-      unitsLeft -= units;
-      awaited += units * order.unit.length;
-      socket.write(makeBatch(order, units), 'latin1');
+      awaited += batch.replies;
+      socket.write(batch.bytes);
     };
     socket.once('connect', send);
     socket.once('error', reject);
@@ -83,9 +95,9 @@ function drive(order: ReplayOrder): Promise<void> {
 }
 
 async function main(order: ReplayOrder): Promise<void> {
-  unitsLeft = order.units;
+  const batches = makeBatches(order);
   const begin = process.hrtime.bigint();
-  await Promise.all(Array.from({ length: order.connections }, () => drive(order)));
+  await Promise.all(Array.from({ length: order.connections }, () => drive(order, batches)));
   const answer: ReplayAnswer = { units: order.units, seconds: Number(process.hrtime.bigint() - begin) / 1e9 };
   console.log(JSON.stringify(answer));
 }

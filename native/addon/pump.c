@@ -189,6 +189,15 @@ static bool open_watches(pump *p, int *error, const char **syscall_name) {
   return *error == 0;
 }
 
+static bool open_chains(pump *p, int *error, const char **syscall_name) {
+  p->chains = calloc(p->max_sends, sizeof *p->chains);
+  p->next_record = calloc(p->max_sends, sizeof *p->next_record);
+  if (p->chains != NULL && p->next_record != NULL) return true;
+  *error = ENOMEM;
+  *syscall_name = "calloc";
+  return false;
+}
+
 pump *pump_open(instance *owner, uint32_t input_bytes, uint32_t output_bytes, uint32_t max_events, uint32_t receive_bytes, int *error,
                 const char **syscall_name) {
   pump *p = calloc(1, sizeof *p);
@@ -203,7 +212,7 @@ pump *pump_open(instance *owner, uint32_t input_bytes, uint32_t output_bytes, ui
   p->output_bytes = output_bytes;
   p->receive_bytes = receive_bytes;
   p->max_events = max_events;
-  p->max_sends = max_events * 4 > 4096 ? max_events * 4 : 4096;
+  p->max_sends = max_events * 4 > SENDS_MIN ? max_events * 4 : SENDS_MIN;
   p->max_connections = CONN_LIMIT;
   p->max_input_bytes = (uint32_t)ARENA_BYTES_MAX;
   p->now_ms = clock_now_ms();
@@ -212,7 +221,7 @@ pump *pump_open(instance *owner, uint32_t input_bytes, uint32_t output_bytes, ui
   owner->pumps = p;
   if (!open_buffer(p, input_bytes, &p->input_arena, error, syscall_name) || !open_buffer(p, output_bytes, &p->output_arena, error, syscall_name) ||
       !open_buffer(p, ((size_t)max_events + 1) * EVENT_WORDS * 4, &p->events_arena, error, syscall_name) ||
-      !open_buffer(p, (size_t)p->max_sends * SEND_WORDS * 4, &p->sends_arena, error, syscall_name) || !open_watches(p, error, syscall_name)) {
+      !open_buffer(p, (size_t)p->max_sends * SEND_WORDS * 4, &p->sends_arena, error, syscall_name) || !open_chains(p, error, syscall_name) || !open_watches(p, error, syscall_name)) {
     pump_destroy(p);
     return NULL;
   }
@@ -250,6 +259,8 @@ void pump_destroy(pump *p) {
   free(p->settling.items);
   free(p->doomed_arenas.items);
   free(p->notices);
+  free(p->chains);
+  free(p->next_record);
   free(p->listeners);
   free(p->refusal);
   datagrams_free(p);

@@ -81,6 +81,7 @@ enum {
   FLUSH_BYTES_MAX = 2 << 20,        /* likewise */
   CHUNK_BYTES_MIN = 16 << 10,
   IOV_LIMIT = 64,
+  SENDS_MIN = 16384, /* records of one send: 160 messages to each of 100 subscribers leave together */
   ACCEPT_LIMIT = 64, /* a turn, one listener */
   ACCEPT_RETRY_MS = 100,
   WAIT_MS_MAX = 250, /* so that a terminated worker comes back to JavaScript */
@@ -145,12 +146,20 @@ typedef struct pump_conn {
   uint32_t chunk_count;
   uint64_t soft_bytes, hard_bytes;
 
+  uint32_t chain_turn; /* its records of this send are in chain `chain`, if that is the pump's */
+  int32_t chain;
+
   uint32_t idle_ms;
   int32_t idle_slot; /* -1: not in the wheel */
   int32_t idle_prev, idle_next;
   int64_t active_ms;
   uint8_t kind;
 } pump_conn;
+
+/* The records of one connection in one send: indices into the record buffer, linked through next_record. */
+typedef struct send_chain {
+  int32_t conn, first, last;
+} send_chain;
 
 typedef struct pump_listener {
   int fd; /* -1: closed */
@@ -184,6 +193,9 @@ typedef struct pump {
   int32_t *events, *sends;
   uint32_t input_bytes, output_bytes, receive_bytes, max_events, max_sends;
   uint32_t input_used, event_count;
+  send_chain *chains;   /* max_sends of them */
+  int32_t *next_record; /* likewise; -1: the chain's last */
+  uint32_t chain_turn;
   int64_t now_ms;
 
   pump_conn **blocks;

@@ -177,9 +177,45 @@ static const char *add_record(pump *p, out_run *run, const int32_t *record) {
   return NULL;
 }
 
+/* Puts a record behind those of its connection. */
+static void chain_record(pump *p, int32_t conn, int32_t index, int32_t *chain_count) {
+  pump_conn *c = conn_at(p, conn);
+  p->next_record[index] = -1;
+  if (c->chain_turn == p->chain_turn) {
+    send_chain *chain = &p->chains[c->chain];
+    p->next_record[chain->last] = index;
+    chain->last = index;
+    return;
+  }
+  c->chain_turn = p->chain_turn;
+  c->chain = *chain_count;
+  p->chains[(*chain_count)++] = (send_chain){.conn = conn, .first = index, .last = index};
+}
+
+/* Sends what a chain holds, IOV_LIMIT parts at a time. */
+static const char *send_chained(pump *p, const send_chain *chain) {
+  out_run run;
+  run.conn = chain->conn;
+  for (int32_t i = chain->first; i >= 0;) {
+    run.count = 0;
+    run.bytes = 0;
+    for (; i >= 0 && run.count < IOV_LIMIT; i = p->next_record[i]) {
+      const char *wrong = add_record(p, &run, p->sends + (size_t)i * SEND_WORDS);
+      if (wrong != NULL) return wrong;
+    }
+    send_run(p, &run);
+  }
+  return NULL;
+}
+
+/*
+ * Sends the records, those of each connection together: messages to many subscribers come record by record, and a system call for each cost
+ * ten times as much as one for all of a subscriber's.
+ */
 const char *send_records(pump *p, int32_t count) {
   if (count < 0 || (uint32_t)count > p->max_sends) return "more send records than the buffer holds";
-  out_run run;
+  int32_t chain_count = 0;
+  p->chain_turn++;
   for (int32_t i = 0; i < count;) {
     const int32_t *record = p->sends + (size_t)i * SEND_WORDS;
     if (record[SEND_ARENA] == SEND_DATAGRAM) {
@@ -190,17 +226,12 @@ const char *send_records(pump *p, int32_t count) {
       i = end;
       continue;
     }
-    run.conn = record[SEND_CONN];
-    run.count = 0;
-    run.bytes = 0;
-    do {
-      const char *wrong = add_record(p, &run, record);
-      if (wrong != NULL) return wrong;
-      i++;
-      record += SEND_WORDS;
-    } while (i < count && run.count < IOV_LIMIT && record[SEND_CONN] == run.conn && record[SEND_ARENA] != SEND_DATAGRAM);
-    if (run.conn < 0 || run.conn >= p->conn_count) return "a send record names no connection";
-    send_run(p, &run);
+    if (record[SEND_CONN] < 0 || record[SEND_CONN] >= p->conn_count) return "a send record names no connection";
+    chain_record(p, record[SEND_CONN], i++, &chain_count);
+  }
+  for (int32_t i = 0; i < chain_count; i++) {
+    const char *wrong = send_chained(p, &p->chains[i]);
+    if (wrong != NULL) return wrong;
   }
   return NULL;
 }
