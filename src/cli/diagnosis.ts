@@ -1,5 +1,5 @@
 /**
- * What doctor finds for given settings; `serve` asks the same at its start. The tier is chosen by the store's own chooseTier.
+ * What doctor finds for given settings; `serve` asks the same at its start. The tier is chosen by the store's own decideTier.
  *
  * Invariant: looks only. No file appears in the pool, no pool is made.
  */
@@ -12,8 +12,8 @@ import { PERSISTENCE_WORDS, persistenceOf } from '../devices/persistence.js';
 import { examine, type Subject } from '../devices/subject.js';
 import { Page } from '../layout/location.js';
 import { PoolError } from '../store/errors.js';
-import { findStore } from '../store/open.js';
-import { chooseTier, type TierDecision } from '../store/tier.js';
+import { decideTier, findStore } from '../store/open.js';
+import type { TierDecision } from '../store/tier.js';
 
 export interface Diagnosis {
   readonly subject: Subject;
@@ -40,7 +40,7 @@ export function diagnose(settings: Settings): Diagnosis {
   if (!WITHOUT_FILES.includes(subject.kind)) {
     const pages = Math.floor(settings.capacity / Page.BYTES);
     try {
-      decision = chooseTier(choice, subject.place, pages, numaNode, subject.dax);
+      decision = decideTier(choice, subject.place, pages, numaNode, subject.dax);
     } catch (error) {
       if (!(error instanceof PoolError)) throw error;
       refusal = error.message;

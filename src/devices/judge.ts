@@ -14,7 +14,7 @@ import type { Subject } from './subject.js';
 export interface Plan {
   readonly dramBytes: number;
   readonly capacityBytes: number;
-  /** What chooseTier has chosen; undefined when it refused. */
+  /** What the store has chosen; undefined when it refused. */
   readonly tier: 'none' | 'dax' | 'numa' | 'file' | undefined;
   /** Its refusal, or ''. */
   readonly refusal: string;
@@ -82,7 +82,7 @@ function judgePlace(subject: Subject, machine: MachineFacts, plan: Plan, report:
     report('NO_PERMISSION', `this user may not write in ${place}`, 'chown the folder to the user of the server.');
   }
   if (plan.poolProblem !== '') report('POOL_REFUSED', plan.poolProblem);
-  if (plan.refusal !== '') report('TIER_REFUSED', plan.refusal);
+  else if (plan.refusal !== '') report('TIER_REFUSED', plan.refusal);
   judgeSpace(subject, machine, plan, report);
 }
 

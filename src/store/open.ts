@@ -6,6 +6,7 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { type DaxProbe, probeDax } from '../devices/dax-probe.js';
 import type { PresetName } from '../devices/model/presets.js';
 import { Page } from '../layout/location.js';
 import { Participant, Super } from '../layout/superblock.js';
@@ -16,7 +17,7 @@ import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, p
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
 import { randomWords } from './random.js';
-import { capacityPath, chooseTier, SHM, type TierChoice, type TierName } from './tier.js';
+import { capacityPath, chooseTier, SHM, type TierChoice, type TierDecision, type TierName } from './tier.js';
 
 export interface StoreOptions {
   /** Directory of the pool: the capacity file lives in it. */
@@ -62,7 +63,7 @@ export function openStore(options: StoreOptions): StoreHandle {
   const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
   const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS);
   const numaNode = options.numaNode ?? 0;
-  const { tier } = chooseTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
+  const { tier } = decideTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
   const name = makePoolName(directory);
   const handle: StoreHandle = {
     dramPath: dramPath(directory, name, geometry),
@@ -112,6 +113,36 @@ export function findStore(pool: string): StoreHandle | null {
       hugePages: false,
       isNew: false,
     };
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+/**
+ * chooseTier for a directory that may hold a pool: with auto, one that holds data keeps the tier that it was made with, also when the
+ * folder has become DAX since.
+ */
+export function decideTier(
+  choice: TierChoice,
+  directory: string,
+  capacityPages: number,
+  numaNode: number,
+  dax: DaxProbe = probeDax(directory),
+): TierDecision {
+  const made = choice === 'auto' && capacityPages > 0 ? tierInUse(directory) : null;
+  if (made === null) return chooseTier(choice, directory, capacityPages, numaNode, dax);
+  const { tier } = chooseTier(made, directory, capacityPages, numaNode, dax);
+  return { tier, reason: 'the pool was made so' };
+}
+
+/** The tier of a pool that holds data, if it is one that auto can choose. */
+function tierInUse(directory: string): 'file' | 'dax' | null {
+  const handle = findStore(directory);
+  if (handle === null || (handle.tier !== 'file' && handle.tier !== 'dax')) return null;
+  const fd = openTier(handle.dramPath, false);
+  try {
+    const { ready, geometry } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+    return ready && countItems(fd, geometry) > 0 ? handle.tier : null;
   } finally {
     addon.closeFile(fd);
   }

@@ -6,7 +6,7 @@ import { probeDax } from '../devices/dax-probe.js';
 import { Bytes } from '../layout/bytes.js';
 import { ItemType } from '../layout/item.js';
 import { attach, detach } from './attach.js';
-import { findStore, openStore } from './open.js';
+import { decideTier, findStore, openStore } from './open.js';
 import { chooseTier, type TierChoice } from './tier.js';
 
 const MIB = 1 << 20;
@@ -77,6 +77,22 @@ describe('capacity tiers', () => {
     });
     expect(choose(false, false, 'EACCES')).toMatchObject({ tier: 'file', reason: expect.stringContaining('EACCES') });
     expect(() => chooseTier('dax', pool, 10, 0, { isDax: true, isSync: false, obstacle: '' })).toThrow(/MAP_SYNC/);
+  });
+
+  it('auto keeps the tier of a pool that holds data, and of that only', () => {
+    const onDax = { isDax: true, isSync: true, obstacle: '' };
+    const handle = openStore({ pool, dramBytes: 16 * MIB, capacityBytes: 16 * MIB, tier: 'file' });
+    const keyspace = attach(handle);
+    expect(decideTier('auto', pool, 16, 0, onDax).tier).toBe('dax');
+    const key = Bytes.from('k');
+    const hash = keyspace.hash(0, key, 0, 1);
+    keyspace.stage(hash, 0, key, 0, 1, 1);
+    keyspace.lock(hash);
+    keyspace.commit(ItemType.STRING, 0, 0, 0);
+    keyspace.unlock(hash);
+    detach(keyspace);
+    expect(decideTier('auto', pool, 16, 0, onDax)).toEqual({ tier: 'file', reason: 'the pool was made so' });
+    expect(decideTier('dax', pool, 16, 0, onDax).tier).toBe('dax');
   });
 
   it.runIf(!probeDax(tmpdir()).isDax)('dax is refused where there is none, with what to do', () => {

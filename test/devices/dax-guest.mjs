@@ -16,7 +16,7 @@ import { findStore, openStore } from '../../dist/store/open.js';
 const POOL = '/mnt/pool';
 const MIB = 2 ** 20;
 const OPTIONS = { pool: POOL, dramBytes: 16 * MIB, capacityBytes: 64 * MIB, tier: 'auto', policy: 'noeviction' };
-const ITEMS = 20_000;
+const ITEMS = 15_000;
 const VALUE_BYTES = 1000;
 /** Constants of src/layout, which have no values in dist. */
 const STRING = 1;

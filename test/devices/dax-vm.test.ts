@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { DaxMachine, obstacle } from './dax-machine.js';
 
 /** Without hardware virtualisation a boot takes 15 s on an idle machine. */
-const BOOT_MAX_MS = 240_000;
+const BOOT_MAX_MS = 300_000;
 const RECORDS_MIN = 20;
 
 const reason = obstacle();
@@ -36,8 +36,8 @@ describe.skipIf(reason !== '')(`on a DAX file system${reason === '' ? '' : ` (sk
     expect(report.findings.map((finding) => finding.code)).toContain('PERSISTENCE_EMULATED');
     expect(code).toBe('1');
     expect(written).toMatch(/^TIER dax mapped-sync=true$/m);
-    const demoted = /^ITEMS intact=20000 demoted=(\d+)$/m.exec(written)?.[1];
-    expect(Number(demoted)).toBeGreaterThan(5000);
+    const demoted = /^ITEMS intact=15000 demoted=(\d+)$/m.exec(written)?.[1];
+    expect(Number(demoted)).toBeGreaterThan(3000);
 
     const printed = [...written.matchAll(/^PERSISTED (\d+)$/gm)].map(([, number]) => Number(number));
     const last = Math.max(...printed);
@@ -48,6 +48,6 @@ describe.skipIf(reason !== '')(`on a DAX file system${reason === '' ? '' : ` (sk
     expect(verified).toMatch(/^GUEST-ENDED 0$/m);
     expect(Number(/^WHOLE (\d+)$/m.exec(verified)?.[1])).toBeGreaterThan(last);
     expect(verified).toMatch(/^TIER dax mapped-sync=true$/m);
-    expect(verified).toMatch(/^ITEMS intact=20000 /m);
+    expect(verified).toMatch(/^ITEMS intact=15000 /m);
   });
 });
