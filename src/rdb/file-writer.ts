@@ -20,8 +20,10 @@ export interface FileOptions {
   readonly version: number;
   readonly compresses: boolean;
   readonly checksums: boolean;
-  /** Redis's list-max-listpack-size. */
+  /** Redis's list-max-listpack-size, stream-node-max-bytes, stream-node-max-entries. */
   readonly listSize: number;
+  readonly streamNodeBytes: number;
+  readonly streamNodeEntries: number;
   /** What the file says of its maker, by Redis's names. */
   readonly about: readonly (readonly [name: string, value: string])[];
   /** Writes how long keys have been idle, or how often they are used. */
@@ -49,6 +51,8 @@ export class RdbFileWriter {
     this.#drain = drain;
     this.writer.compresses = options.compresses;
     this.values.listSize = options.listSize;
+    this.values.streams.nodeBytesMax = options.streamNodeBytes;
+    this.values.streams.nodeEntriesMax = options.streamNodeEntries;
   }
 
   /** Bytes of the file so far. */

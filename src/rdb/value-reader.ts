@@ -12,6 +12,7 @@ import { ZiplistReader } from './packed/ziplist.js';
 import { ZipmapReader } from './packed/zipmap.js';
 import { type RdbReader, StringSlot } from './reader.js';
 import type { ValueSink } from './sink.js';
+import { StreamReader } from './stream-reader.js';
 
 /** What all four packed forms have in common. */
 interface PackedReader {
@@ -29,6 +30,7 @@ const SCORE = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 export class ValueReader {
   readonly #reader: RdbReader;
+  readonly #streams: StreamReader;
   readonly #listpack = new ListpackReader();
   readonly #ziplist = new ZiplistReader();
   readonly #zipmap = new ZipmapReader();
@@ -40,6 +42,7 @@ export class ValueReader {
 
   constructor(reader: RdbReader) {
     this.#reader = reader;
+    this.#streams = new StreamReader(reader);
   }
 
   /** Reads the value of a type that stands before the position. */
@@ -86,6 +89,10 @@ export class ValueReader {
       case RdbType.LIST_QUICKLIST:
       case RdbType.LIST_QUICKLIST_2:
         return this.#quicklist(type === RdbType.LIST_QUICKLIST_2, sink);
+      case RdbType.STREAM_LISTPACKS:
+      case RdbType.STREAM_LISTPACKS_2:
+      case RdbType.STREAM_LISTPACKS_3:
+        return this.#streams.read(type, sink);
       default:
         this.#reader.fail(`values of type ${type} are not known`);
     }

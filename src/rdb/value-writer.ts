@@ -10,13 +10,14 @@
 
 import { Bytes } from '../layout/bytes.js';
 import { ItemType } from '../layout/item.js';
-import { type Collection, HASHES, LISTS, SETS, SORTED_SETS } from '../store/collections/collection.js';
+import { type Collection, HASHES, LISTS, SETS, SORTED_SETS, STREAMS } from '../store/collections/collection.js';
 import { HashMark, SetMark } from '../store/collections/forms.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { QuicklistNode, RdbType, Version } from './format.js';
 import { IntsetWriter } from './packed/intset.js';
 import { entryBytes, ListpackWriter } from './packed/listpack.js';
 import { isIntegerScore, scoreText } from './score-text.js';
+import { StreamWriter } from './stream-writer.js';
 import type { RdbWriter } from './writer.js';
 
 const TWO_32 = 0x1_0000_0000;
@@ -37,6 +38,8 @@ export class ValueWriter {
   /** Hashes whose fields' expiries have been left out, since the version has no place for them. */
   expiriesLost = 0;
 
+  readonly streams: StreamWriter;
+
   readonly #writer: RdbWriter;
   readonly #listpack = new ListpackWriter();
   readonly #intset = new IntsetWriter();
@@ -56,6 +59,7 @@ export class ValueWriter {
 
   constructor(writer: RdbWriter) {
     this.#writer = writer;
+    this.streams = new StreamWriter(writer, () => this.#pause());
   }
 
   /** Looks at the item that the keyspace's cursor stands on. Returns its type in RDB of that version, -1 = there is nothing to be written. */
@@ -85,8 +89,11 @@ export class ValueWriter {
         return this.#open(SORTED_SETS).isPacked ? RdbType.ZSET_LISTPACK : RdbType.ZSET_2;
       case ItemType.HASH:
         return this.#planHash(this.#open(HASHES));
+      case ItemType.STREAM:
+        this.streams.plan(this.#open(STREAMS));
+        return this.#version >= Version.REDIS_7_2 ? RdbType.STREAM_LISTPACKS_3 : RdbType.STREAM_LISTPACKS_2;
       default:
-        return -1;
+        throw new Error(`an item of unknown type ${keyspace.type}`);
     }
   }
 
@@ -129,12 +136,14 @@ export class ValueWriter {
     return hash.expiryMs === 0 || hash.expiryMs > this.#nowMs;
   }
 
-  #pause(): void {
-    if (this.onPause === null || ++this.#steps % PAUSE_EVERY !== 0 || this.#collection.isPacked) return;
+  /** Now and then, between two elements. True = the collection has been opened anew. */
+  #pause(): boolean {
+    if (this.onPause === null || ++this.#steps % PAUSE_EVERY !== 0 || this.#collection.isPacked) return false;
     const { rank } = this.#collection;
     this.onPause();
     this.#collection.openFound(this.#shape);
     this.#collection.seekRank(rank);
+    return true;
   }
 
   /** Writes what `plan` has looked at, behind its type. */
@@ -155,6 +164,9 @@ export class ValueWriter {
         return this.#writePackedScores();
       case RdbType.ZSET_2:
         return this.#writeScores();
+      case RdbType.STREAM_LISTPACKS_2:
+      case RdbType.STREAM_LISTPACKS_3:
+        return this.streams.write(this.#collection, this.#version);
       default:
         return this.#writeHash();
     }

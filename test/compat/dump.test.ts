@@ -83,6 +83,40 @@ const DETERMINED: Readonly<Record<string, readonly Words[]>> = {
   'a large sorted set': [['ZADD', 'k', ...many(500, (i) => i).flatMap((i) => [Number(i) / 4, `m${i}`])]],
 };
 
+/** Streams: entries of one kind, of several, deleted ones only by trimming whole nodes. */
+const STREAMS: Readonly<Record<string, readonly Words[]>> = {
+  'a stream of one': [['XADD', 'k', '1-1', 'a', '1']],
+  'a stream of several nodes': many(350, (i) => i).map((i) => [
+    'XADD',
+    'k',
+    `${1_526_919_030_474 + Number(i) * 3}-${i}`,
+    'temperature',
+    i,
+    'place',
+    `room ${i}`,
+  ]),
+  'a stream of odd entries': [
+    ['XADD', 'k', '0-1', 'a', '1', 'b', '2'],
+    ['XADD', 'k', '0-2', 'a', '1'],
+    ['XADD', 'k', '5-0', 'b', '1', 'a', '2'],
+    ['XADD', 'k', '5-1', 'a', long(3000), 'b', long(1000)],
+    ['XADD', 'k', '6-0', 'a', long(5000), 'b', ''],
+    ['XADD', 'k', '18446744073709551615-5', 'a', '-9223372036854775808', 'b', '01'],
+    ['XADD', 'k', '18446744073709551615-18446744073709551615', '', ''],
+  ],
+  'a stream that is empty': [
+    ['XADD', 'k', '7-7', 'a', '1'],
+    ['XDEL', 'k', '7-7'],
+  ],
+  'a stream with groups': [
+    ['XADD', 'k', '1-1', 'a', '1'],
+    ['XADD', 'k', '2-1', 'a', '2'],
+    ['XGROUP', 'CREATE', 'k', 'g2', '0'],
+    ['XGROUP', 'CREATE', 'k', 'g1', '1-1', 'ENTRIESREAD', 1],
+    ['XGROUP', 'CREATE', 'k', 'g3', '$'],
+  ],
+};
+
 /** Values that Redis keeps in hash tables, whose order is its own. */
 const UNORDERED: Readonly<Record<string, readonly Words[]>> = {
   'a small set of strings': [['SADD', 'k', 'a', 'b', 'c', '1']],
@@ -130,7 +164,7 @@ describeWithRedis(
 
     const digest = (key: string): Promise<unknown> => theirs.call('DEBUG', 'DIGEST-VALUE', key);
 
-    for (const [name, commands] of Object.entries(DETERMINED)) {
+    for (const [name, commands] of Object.entries({ ...DETERMINED, ...STREAMS })) {
       it(`${name}: the same bytes`, async () => {
         await begin('no');
         await make(theirs, commands);
@@ -142,7 +176,7 @@ describeWithRedis(
     }
 
     for (const compression of ['yes', 'no'] as const) {
-      for (const [name, commands] of Object.entries({ ...DETERMINED, ...UNORDERED })) {
+      for (const [name, commands] of Object.entries({ ...DETERMINED, ...UNORDERED, ...STREAMS })) {
         it(`${name}: carried over in both directions, compression ${compression}`, async () => {
           await begin(compression);
           await make(theirs, commands);

@@ -47,6 +47,9 @@ function seal(body: Uint8Array, version = 12): Buffer {
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
+/** Id 5-1. */
+const ID = '0000000000000005 0000000000000001';
+
 /** Forms that only others write. */
 const FOREIGN = [
   // A list, a set and a hash string by string; a sorted set with scores as text.
@@ -66,6 +69,8 @@ const FOREIGN = [
   '19 0000000000000000 17 17000000 0300 81 61 02 81 62 02 f4 0000 0000 0003 0000 09 ff',
   '18 0000000000030000 01 05 01 61 01 62',
   '16 01 81 0000030000000000 01 61 01 62',
+  // A stream of before groups had counters: one entry, one group, one consumer that has it.
+  `0f 01 10 ${ID} 1d 1d000000 0a00 0101 0001 0101 8161 02 0001 0201 0001 0001 8162 02 0401 ff 01 05 01 01 01 67 05 01 01 ${ID} 0000000000000000 01 01 01 63 0000000000000000 01 ${ID}`,
   '07 81 0102030405060708 02 05 00',
 ].map(hex);
 
@@ -102,6 +107,15 @@ describe('fuzzing RESTORE', () => {
           expect(session.send([name, key, ...rest])).not.toMatch(/^-/);
           dumps.push(bodyOf(session.send(['DUMP', key])));
         }
+        for (let i = 1; i < 250; i++)
+          session.send(`XADD x ${i}-${i % 2} ${i % 5 === 0 ? 'other' : 'name'} ${i} b x${i}`);
+        dumps.push(bodyOf(session.send('DUMP x')));
+        session.send('XGROUP CREATE x g 0');
+        session.send('XGROUP CREATE x empty $');
+        session.send('XREADGROUP GROUP g one COUNT 20 STREAMS x >');
+        session.send('XREADGROUP GROUP g two COUNT 5 STREAMS x >');
+        session.send('XTRIM x MAXLEN 30');
+        dumps.push(bodyOf(session.send('DUMP x')));
         session.send('HPEXPIRE h 100000000 FIELDS 2 word-2 word-4');
         dumps.push(bodyOf(session.send('DUMP h')));
       }

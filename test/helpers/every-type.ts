@@ -18,6 +18,22 @@ export async function fillWithEveryType(client: Redis): Promise<void> {
       batch.sadd(`integers:${i}`, ...list((i % 25) + 1, (k) => k * i * 1000));
       batch.zadd(`zset:${i}`, ...list((i % 10) + 1, (k) => [(k * i) / 8, `member ${k}`]).flat());
     }
+    for (let i = 0; i < 700; i++) {
+      const id = `${1_600_000_000_000 + i * 7}-${i % 3}`;
+      if (i % 10 === 0) batch.xadd('stream', id, 'other', String(i), 'x'.repeat(i % 200), '');
+      else batch.xadd('stream', id, 'field', `value ${i}`, 'number', String(i * i));
+    }
+    batch.xdel('stream', '1600000000000-0', '1600000000070-1');
+    batch.xtrim('stream', 'MAXLEN', 600);
+    batch.xgroup('CREATE', 'stream', 'readers', '0');
+    batch.xgroup('CREATE', 'stream', 'nobody', '$');
+    batch.xreadgroup('GROUP', 'readers', 'one', 'COUNT', 50, 'STREAMS', 'stream', '>');
+    batch.xreadgroup('GROUP', 'readers', 'two', 'COUNT', 30, 'STREAMS', 'stream', '>');
+    batch.xack('stream', 'readers', '1600000000700-1');
+    batch.xgroup('CREATECONSUMER', 'stream', 'readers', 'idle');
+    batch.xadd('small stream', '5-1', 'a', '1');
+    batch.xadd('small stream', '18446744073709551615-18446744073709551614', 'a', '2');
+    batch.xgroup('CREATE', 'empty stream', 'group', '7-7', 'MKSTREAM');
     batch.set('\0binary\xff', Buffer.from([0, 255, 13, 10]));
     batch.set('empty', '');
     batch.set('large', 'abcdefgh'.repeat(50_000));

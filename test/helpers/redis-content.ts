@@ -18,14 +18,29 @@ async function readValue(client: Redis, key: Buffer, type: string): Promise<unkn
       return sorted(flat.flatMap((text, i) => (i % 2 === 0 ? [`${text} ${flat[i + 1]}`] : [])));
     }
     case 'stream':
-      return [
-        await client.xrange(key, '-', '+'),
-        await client.call('XINFO', 'STREAM', key),
-        await client.call('XINFO', 'GROUPS', key),
-      ];
+      return readStream(client, key);
     default:
       return type;
   }
+}
+
+/** Without the times at which its consumers were seen. */
+async function readStream(client: Redis, key: Buffer): Promise<unknown> {
+  const about = (await client.call('XINFO', 'STREAM', key)) as unknown[];
+  const known = ['length', 'last-generated-id', 'max-deleted-entry-id', 'entries-added'];
+  const state = known.map((name) => about[about.indexOf(name) + 1]);
+  const groups = (await client.call('XINFO', 'GROUPS', key)) as unknown[][];
+  const details: unknown[] = [];
+  for (const group of groups) {
+    const name = group[1] as string;
+    const consumers = (await client.call('XINFO', 'CONSUMERS', key, name)) as unknown[][];
+    const pending = (await client.call('XPENDING', key, name, '-', '+', 10_000)) as unknown[][];
+    details.push(
+      consumers.map((consumer) => consumer.slice(0, 4)),
+      pending.map(([id, consumer, , deliveries]) => [id, consumer, deliveries]),
+    );
+  }
+  return [state, groups, details, await client.xrange(key, '-', '+')];
 }
 
 /** Key (hexadecimal, with its database) -> type, expiry and value. */

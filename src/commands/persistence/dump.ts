@@ -14,12 +14,13 @@ import { Notify } from '../../store/change-feed.js';
 import { restoreUse } from '../../store/restored-use.js';
 import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
+import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored } from './element-store.js';
 import { GatheredValue } from './gathered-value.js';
+import { StreamStore } from './stream-store.js';
 
-const NO_STREAMS = 'ERR this version does not dump streams yet';
 const BUSY_KEY = 'BUSYKEY Target key name already exists.';
 const BAD_FRAME = 'ERR DUMP payload version or checksum are wrong';
 const BAD_DATA = 'ERR Bad data format';
@@ -35,12 +36,14 @@ function dump(context: Context): void {
     context.miss();
     return reply.nil();
   }
-  if (keyspace.type === ItemType.STREAM) return reply.error(NO_STREAMS);
   context.hit();
-  const { rdbVersion, rdbcompression, listMaxListpackSize } = environment.settings;
+  const { rdbVersion, rdbcompression, listMaxListpackSize, streamNodeMaxBytes, streamNodeMaxEntries } =
+    environment.settings;
   writer.clear();
   writer.compresses = rdbcompression;
   values.listSize = listMaxListpackSize;
+  values.streams.nodeBytesMax = streamNodeMaxBytes;
+  values.streams.nodeEntriesMax = streamNodeMaxEntries;
   // Fields with an expiry have a place in 12 only: nobody shall restore them without.
   let type = values.plan(keyspace, Version.REDIS_7_4);
   let version: number = Version.REDIS_7_4;
@@ -61,9 +64,28 @@ function dump(context: Context): void {
 
 const reader = new RdbReader();
 const payloads = new ValueReader(reader);
-/** One for a keyspace; a thread has one. */
-let gathered: GatheredValue | null = null;
-let elements: ElementStore | null = null;
+/** What RESTORE needs of one server: a thread has one, tests have several. */
+interface Tools {
+  readonly gathered: GatheredValue;
+  readonly elements: ElementStore;
+  readonly streams: StreamStore;
+}
+
+const tools = new WeakMap<Environment, Tools>();
+
+function toolsOf(context: Context): Tools {
+  const { environment, keyspace } = context;
+  let own = tools.get(environment);
+  if (own === undefined) {
+    own = {
+      gathered: new GatheredValue(keyspace),
+      elements: new ElementStore(context),
+      streams: new StreamStore(keyspace),
+    };
+    tools.set(environment, own);
+  }
+  return own;
+}
 
 /** The options of the RESTORE in hand. */
 const options = { replaces: false, isAbsolute: false, idleS: -1, frequency: -1 };
@@ -112,7 +134,7 @@ function restore(context: Context): void {
   if (ttlMs < 0) return reply.error('ERR Invalid TTL value, must be >= 0');
   const length = payloadBytes(context.input, context.argOffset(3), context.argLength(3));
   if (length < 0) return reply.error(BAD_FRAME);
-  gathered ??= new GatheredValue(keyspace);
+  const { gathered } = toolsOf(context);
   if (!gather(context, gathered, length)) return reply.error(BAD_DATA);
 
   // The payload may have been read for long: the key is looked for once more, for removal.
@@ -123,7 +145,7 @@ function restore(context: Context): void {
   if (isPast || gathered.count === 0) {
     if (hadKey) context.notify(Notify.GENERIC, 'del', 1);
     reply.ok();
-  } else if (!store(context, gathered, expiryMs)) {
+  } else if (!store(context, gathered, length, expiryMs)) {
     if (hadKey) context.notify(Notify.GENERIC, 'del', 1);
     reply.error(NO_MEMORY);
   } else {
@@ -146,29 +168,17 @@ function gather(context: Context, into: GatheredValue, length: number): boolean 
   return false;
 }
 
-function store(context: Context, value: GatheredValue, expiryMs: number): boolean {
+/** `length`: of the payload, without its end. */
+function store(context: Context, value: GatheredValue, length: number, expiryMs: number): boolean {
   const { keyspace } = context;
   if (value.type === ItemType.STRING) {
     const { bytes, lengths } = value.keys;
-    if (
-      !keyspace.stage(
-        context.keyHash,
-        context.db,
-        context.input,
-        context.argOffset(1),
-        context.argLength(1),
-        lengths[0],
-      )
-    )
-      return false;
+    if (!context.stage(context.keyHash, 1, lengths[0])) return false;
     keyspace.staged.u8.set(bytes.u8.subarray(0, lengths[0]), keyspace.stagedOffset);
     if (!keyspace.commit(ItemType.STRING, 0, 0, expiryMs)) return false;
   } else {
-    elements ??= new ElementStore(context);
-    if (!storeCollection(context, elements, value)) {
-      elements.undo();
+    if (!(value.type === ItemType.STREAM ? storeStream(context, length) : storeCollection(context, value)))
       return false;
-    }
     if (!context.findKey()) return false;
     if (expiryMs !== 0) keyspace.setExpiry(expiryMs);
   }
@@ -182,12 +192,33 @@ function shapeOf(type: ItemType): typeof LISTS {
   return type === ItemType.ZSET ? SORTED_SETS : HASHES;
 }
 
-function storeCollection(context: Context, into: ElementStore, value: GatheredValue): boolean {
+function storeCollection(context: Context, value: GatheredValue): boolean {
+  const into = toolsOf(context).elements;
   const { input, keyHash, db } = context;
   const { count } = value;
   into.open(shapeOf(value.type), keyHash, db, input, context.argOffset(1), context.argLength(1), count);
-  for (let i = 0; i < count; i++) if (storeElement(into, value, i) !== Stored.DONE) return false;
+  for (let i = 0; i < count; i++) {
+    if (storeElement(into, value, i) === Stored.DONE) continue;
+    into.undo();
+    return false;
+  }
   return true;
+}
+
+/** Reads the payload once more. */
+function storeStream(context: Context, length: number): boolean {
+  const { input, keyHash, db } = context;
+  const { streams } = toolsOf(context);
+  streams.open(keyHash, db, input, context.argOffset(1), context.argLength(1));
+  reader.openMemory(input, context.argOffset(3), length);
+  try {
+    payloads.read(reader.byte(), streams);
+    return true;
+  } catch (error) {
+    if (!(error instanceof RdbError)) throw error;
+    streams.undo();
+    return false;
+  }
 }
 
 function storeElement(

@@ -1,5 +1,6 @@
 /**
- * A value that has been read from a DUMP payload, before the store is touched: it may turn out to be damaged at its very end.
+ * A value that has been read from a DUMP payload, before the store is touched: it may turn out to be damaged at its very end. A stream, which is
+ * checked by reading it alone, is not kept: it is read once more.
  *
  * Owns: copies of its strings. Invariant: keys of hashes, members of sets and of sorted sets are there once each.
  */
@@ -28,7 +29,7 @@ export class GatheredValue implements ValueSink {
   }
 
   get count(): number {
-    return this.keys.count;
+    return this.type === ItemType.STREAM ? 1 : this.keys.count;
   }
 
   clear(): void {
@@ -71,6 +72,12 @@ export class GatheredValue implements ValueSink {
     this.values.push(value, valueOffset, valueLength);
     this.#number(expiryMs);
   }
+
+  entry(): void {}
+  state(): void {}
+  group(): void {}
+  consumer(): void {}
+  pending(): void {}
 
   #add(bytes: Bytes, offset: number, length: number): void {
     const hash = this.#keyspace.hash(0, bytes, offset, length);

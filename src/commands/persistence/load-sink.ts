@@ -14,10 +14,11 @@ import type { StringSlot } from '../../rdb/reader.js';
 import type { ValueSink } from '../../rdb/sink.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { restoreUse } from '../../store/restored-use.js';
+import type { StreamId } from '../../store/streams/stream-id.js';
 import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored } from './element-store.js';
+import { NO_MEMORY_LEFT, StreamStore } from './stream-store.js';
 
 const MAX_KEY_BYTES = 65_535;
-const NO_MEMORY = 'there is no memory left for it; give the pool more, or let a maxmemory-policy evict';
 
 /** Takes a value that nobody wants. */
 const NOWHERE: ValueSink = {
@@ -26,6 +27,11 @@ const NOWHERE: ValueSink = {
   element: () => undefined,
   scored: () => undefined,
   pair: () => undefined,
+  entry: () => undefined,
+  state: () => undefined,
+  group: () => undefined,
+  consumer: () => undefined,
+  pending: () => undefined,
 };
 
 export class LoadSink implements FileSink, ValueSink {
@@ -39,6 +45,7 @@ export class LoadSink implements FileSink, ValueSink {
   readonly #keyspace: Keyspace;
   readonly #settings: Readonly<Settings>;
   readonly #elements: ElementStore;
+  readonly #streams: StreamStore;
   #db = 0;
   #hash = 0;
   #isLocked = false;
@@ -53,6 +60,7 @@ export class LoadSink implements FileSink, ValueSink {
     this.#keyspace = keyspace;
     this.#settings = settings;
     this.#elements = new ElementStore({ keyspace, environment: { settings } });
+    this.#streams = new StreamStore(keyspace);
   }
 
   select(db: number): void {
@@ -89,6 +97,7 @@ export class LoadSink implements FileSink, ValueSink {
     this.#type = type;
     if (type === ItemType.STRING) return;
     const { bytes, offset, length } = this.#key;
+    if (type === ItemType.STREAM) return this.#streams.open(this.#hash, this.#db, bytes, offset, length);
     const shape =
       type === ItemType.LIST ? LISTS : type === ItemType.SET ? SETS : type === ItemType.ZSET ? SORTED_SETS : HASHES;
     this.#elements.open(shape, this.#hash, this.#db, bytes, offset, length, Math.max(1, count));
@@ -97,9 +106,10 @@ export class LoadSink implements FileSink, ValueSink {
   text(bytes: Bytes, offset: number, length: number): void {
     const keyspace = this.#keyspace;
     const key = this.#key;
-    if (!keyspace.stage(this.#hash, this.#db, key.bytes, key.offset, key.length, length)) throw new RdbError(NO_MEMORY);
+    if (!keyspace.stage(this.#hash, this.#db, key.bytes, key.offset, key.length, length))
+      throw new RdbError(NO_MEMORY_LEFT);
     copyBytes(keyspace.staged, keyspace.stagedOffset, bytes, offset, length);
-    if (!keyspace.commit(ItemType.STRING, 0, 0, this.#expiryMs)) throw new RdbError(NO_MEMORY);
+    if (!keyspace.commit(ItemType.STRING, 0, 0, this.#expiryMs)) throw new RdbError(NO_MEMORY_LEFT);
   }
 
   element(bytes: Bytes, offset: number, length: number): void {
@@ -124,6 +134,26 @@ export class LoadSink implements FileSink, ValueSink {
   ): void {
     if (expiryMs !== 0 && expiryMs <= this.#keyspace.nowMs) return;
     check(this.#elements.addPair(bytes, offset, length, value, valueOffset, valueLength, expiryMs));
+  }
+
+  entry(id: StreamId, bytes: Bytes, args: Int32Array, pairs: number): void {
+    this.#streams.entry(id, bytes, args, pairs);
+  }
+
+  state(lastId: StreamId, maxDeletedId: StreamId, entriesAdded: number): void {
+    this.#streams.state(lastId, maxDeletedId, entriesAdded);
+  }
+
+  group(bytes: Bytes, offset: number, length: number, lastId: StreamId, entriesRead: number): void {
+    this.#streams.group(bytes, offset, length, lastId, entriesRead);
+  }
+
+  consumer(bytes: Bytes, offset: number, length: number, seenMs: number, activeMs: number): void {
+    this.#streams.consumer(bytes, offset, length, seenMs, activeMs);
+  }
+
+  pending(id: StreamId, deliveredMs: number, deliveries: number): void {
+    this.#streams.pending(id, deliveredMs, deliveries);
   }
 
   loaded(): void {
@@ -166,7 +196,7 @@ export class LoadSink implements FileSink, ValueSink {
 
 function check(stored: Stored): void {
   if (stored === Stored.TWICE) throw new RdbError('an element comes twice');
-  if (stored === Stored.NO_MEMORY) throw new RdbError(NO_MEMORY);
+  if (stored === Stored.NO_MEMORY) throw new RdbError(NO_MEMORY_LEFT);
 }
 
 function nameOf({ bytes, offset, length }: StringSlot): string {

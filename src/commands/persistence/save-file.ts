@@ -78,6 +78,8 @@ function writeAll(
         compresses: settings.rdbcompression,
         checksums: settings.rdbchecksum,
         listSize: settings.listMaxListpackSize,
+        streamNodeBytes: settings.streamNodeMaxBytes,
+        streamNodeEntries: settings.streamNodeMaxEntries,
         about: [
           ['redis-ver', REDIS_VERSION],
           ['redis-bits', '64'],

@@ -165,6 +165,12 @@ export function entryBytes(bytes: Bytes, offset: number, length: number): number
   return size + lengthBytes(size);
 }
 
+/** The same for an integer, given by its halves. */
+export function integerEntryBytes(high: number, low: number): number {
+  const size = integerBytes(high, low);
+  return size + lengthBytes(size);
+}
+
 function integerBytes(high: number, low: number): number {
   if (high !== low >> 31) return 9;
   if (low >= 0 && low <= 127) return 1;
