@@ -26,6 +26,7 @@ import { type Command, KeyMode } from './command.js';
 import type { Context } from './context.js';
 import type { ClientFilter } from './control.js';
 import type { Environment } from './environment.js';
+import { countErrors } from './error-counts.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
 import { dropWork } from './long-work.js';
 import { Flag } from './spec.js';
@@ -328,11 +329,7 @@ export class RespDriver implements Driver<Client> {
   private countErrors(): void {
     this.counters[Counter.errorReplies] += this.reply.errorCount - this.countedErrors;
     this.countedErrors = this.reply.errorCount;
-    const byCode = this.reply.errorsByCode;
-    for (let i = 0; i < byCode.length; i++) {
-      this.counters[Counter.errorsByCode + i] += byCode[i];
-      byCode[i] = 0;
-    }
+    countErrors(this.environment.counters, this.reply);
   }
 
   private protocolError(client: Client): void {

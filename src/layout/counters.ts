@@ -3,12 +3,13 @@
  *
  *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed)
  *          | COMMANDS x latency buckets (layout/latency-buckets) | padding |
- *   after the rows: | shared Int32 words (index: SharedWord), changed with Atomics only |
+ *   after the rows: | names of further error codes (error-names) | shared Int32 words (index: SharedWord), changed with Atomics only |
  *
  * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
  * the platforms we run on) and read by anyone. A row survives the worker that wrote it, so totals never go back.
  */
 
+import { ERROR_NAMES_BYTES, ErrorNames } from './error-names.js';
 import { LatencyBucket } from './latency-buckets.js';
 
 /** Indices of one row's plain counters. Gauges (connections, heldBytes) are set, the rest only grow. */
@@ -102,7 +103,9 @@ export const enum Counter {
   evictedClients = 90,
   /** Pairs of a tracked key and a client (gauge). */
   trackedItems = 91,
-  COUNT = 96,
+  /** Error replies with other codes: layout/error-names says which; ERROR_NAMES_MAX of them. */
+  otherErrors = 96,
+  COUNT = 144,
 }
 
 /** Words of one command's statistics in a row. */
@@ -176,7 +179,7 @@ function alignUp(value: number, unit: number): number {
 
 /** Makes the block for `workerCount` workers. Plain data: hand the SharedArrayBuffer to the threads. */
 export function createCounterBlock(workerCount: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(workerCount * ROW_DOUBLES * 8 + SharedWord.COUNT * 4);
+  return new SharedArrayBuffer(workerCount * ROW_DOUBLES * 8 + ERROR_NAMES_BYTES + SharedWord.COUNT * 4);
 }
 
 /** One worker's row. Hot path: `row.values[Counter.hits]++`. */
@@ -187,6 +190,7 @@ export class CounterRow {
   /** Calls in each latency bucket: index commandId * LatencyBucket.COUNT + bucket. */
   readonly latencies: Float64Array;
   readonly shared: Int32Array;
+  readonly errorNames: ErrorNames;
 
   constructor(block: SharedArrayBuffer, workerIndex: number) {
     const rowOffset = workerIndex * ROW_DOUBLES * 8;
@@ -194,19 +198,26 @@ export class CounterRow {
     this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
     this.latencies = new Float64Array(block, rowOffset + LATENCY_AT * 8, LATENCY_DOUBLES);
     this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
+    this.errorNames = namesIn(block);
   }
+}
+
+function namesIn(block: SharedArrayBuffer): ErrorNames {
+  return new ErrorNames(block, block.byteLength - SharedWord.COUNT * 4 - ERROR_NAMES_BYTES);
 }
 
 /** Sums over all rows, for whoever reports; `reset` subtracts a baseline, so that rows keep their single writer. */
 export class CounterTotals {
   readonly workerCount: number;
+  readonly errorNames: ErrorNames;
   readonly #rows: CounterRow[] = [];
   readonly #shared: Int32Array;
   /** What a reset left behind; shared, so that a reset by one worker shows in all. Same shape as a row. */
   readonly #baseline: Float64Array;
 
   constructor(block: SharedArrayBuffer, baseline: SharedArrayBuffer) {
-    this.workerCount = Math.floor((block.byteLength - SharedWord.COUNT * 4) / (ROW_DOUBLES * 8));
+    this.workerCount = Math.floor((block.byteLength - SharedWord.COUNT * 4 - ERROR_NAMES_BYTES) / (ROW_DOUBLES * 8));
+    this.errorNames = namesIn(block);
     for (let worker = 0; worker < this.workerCount; worker++) this.#rows.push(new CounterRow(block, worker));
     this.#shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
     this.#baseline = new Float64Array(baseline);

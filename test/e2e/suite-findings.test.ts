@@ -354,3 +354,17 @@ describe('streams', () => {
     expect(await receive(reader)).toContain('NOGROUP');
   });
 });
+
+describe('INFO errorstats', () => {
+  it('counts errors under the codes that scripts give them', async () => {
+    const client = await connect();
+    await ask(client, 'CONFIG RESETSTAT');
+    for (let i = 0; i < 3; i++) await ask(client, ['EVAL', "return redis.error_reply('MY_CODE text')", '0']);
+    await ask(client, ['EVAL', "return redis.error_reply('OTHER_CODE text')", '0']);
+    await ask(client, `EVALSHA ${'0'.repeat(40)} 0`);
+    const errors = await ask(client, 'INFO errorstats');
+    for (const line of ['MY_CODE:count=3', 'OTHER_CODE:count=1', 'NOSCRIPT:count=1']) expect(errors).toContain(line);
+    await ask(client, 'CONFIG RESETSTAT');
+    expect(await ask(client, 'INFO errorstats')).not.toContain('CODE');
+  });
+});

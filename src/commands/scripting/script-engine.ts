@@ -16,6 +16,7 @@ import { decide, Verdict } from '../acl/check.js';
 import { Client } from '../clients/client.js';
 import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
+import { countErrors } from '../error-counts.js';
 import { Executor } from '../executor.js';
 import { byteString } from '../numbers.js';
 import type { Scripting } from './scripting.js';
@@ -143,13 +144,9 @@ export class ScriptEngine {
 
   /** Errors of a script's commands count where they come up, whatever the script makes of them. */
   private countErrors(count: number): void {
-    const { values } = this.executor.environment.counters;
-    const byCode = this.reply.errorsByCode;
-    values[Counter.errorReplies] += count;
-    for (let i = 0; i < byCode.length; i++) {
-      values[Counter.errorsByCode + i] += byCode[i];
-      byCode[i] = 0;
-    }
+    const { counters } = this.executor.environment;
+    counters.values[Counter.errorReplies] += count;
+    countErrors(counters, this.reply);
   }
 
   private flush(): number {

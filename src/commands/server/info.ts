@@ -6,6 +6,7 @@
  */
 import { hostname, release, totalmem, type } from 'node:os';
 import { CommandStat, Counter, Saving } from '../../layout/counters.js';
+import { ERROR_NAMES_MAX } from '../../layout/error-names.js';
 import { ERROR_CODES } from '../../protocol/resp/error-codes.js';
 import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
@@ -313,9 +314,19 @@ function latencyStatsSection(context: Context): readonly Field[] {
 
 function errorStatsSection(context: Context): readonly Field[] {
   const { totals } = context.environment;
-  return ERROR_CODES.map((code, i): Field => [code, totals.total((Counter.errorsByCode + i) as Counter)])
+  const counts = ERROR_CODES.map((code, i): Field => [code, totals.total((Counter.errorsByCode + i) as Counter)]);
+  for (let i = 0; i < ERROR_NAMES_MAX; i++) {
+    const code = totals.errorNames.nameOf(i);
+    if (code !== null) counts.push([printable(code), totals.total((Counter.otherErrors + i) as Counter)]);
+  }
+  return counts
     .filter(([, count]) => count !== 0)
     .map(([code, count]): Field => [`errorstat_${code}`, `count=${count}`]);
+}
+
+/** Without what would break the line that it stands in. */
+function printable(code: string): string {
+  return code.replace(/[#:\r\n]/g, '_');
 }
 
 function keyspaceSection(context: Context): readonly Field[] {

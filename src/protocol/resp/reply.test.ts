@@ -78,8 +78,10 @@ describe('replies', () => {
       r.error('ERR one');
       r.error('WRONGTYPE two');
       r.error('UNHEARD of');
-      expect([r.errorsByCode[0], r.errorsByCode[1], r.errorsByCode[r.errorsByCode.length - 1]]).toEqual([1, 1, 1]);
-      expect(r.errorCount).toBe(3);
+      r.error('oneword');
+      expect([r.errorsByCode[0], r.errorsByCode[1]]).toEqual([2, 1]);
+      expect([...r.otherErrors]).toEqual([['UNHEARD', 1]]);
+      expect(r.errorCount).toBe(4);
     });
   });
 

@@ -7,7 +7,7 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import type { Output } from '../output.js';
-import { ERROR_CODES, errorCodeIndex } from './error-codes.js';
+import { ERROR_CODES, errorCode } from './error-codes.js';
 
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
@@ -42,6 +42,7 @@ export class Reply {
   errorCount = 0;
   /** The same by code (see error-codes.ts), since the driver last took them. */
   readonly errorsByCode = new Float64Array(ERROR_CODES.length);
+  readonly otherErrors = new Map<string, number>();
 
   constructor(output: Output) {
     this.output = output;
@@ -73,7 +74,7 @@ export class Reply {
   /** -text: 'ERR ...', 'WRONGTYPE ...'. Line breaks, which a client may have put into its argument, become spaces. */
   error(text: string): void {
     this.errorCount++;
-    this.errorsByCode[errorCodeIndex(text)]++;
+    this.#countCode(text, 1);
     this.line(ReplyType.ERROR, text.replace(/[\r\n]/g, ' '));
   }
 
@@ -86,7 +87,14 @@ export class Reply {
   /** An error that was written is thrown away. */
   uncountError(text: string): void {
     this.errorCount--;
-    this.errorsByCode[errorCodeIndex(text)]--;
+    this.#countCode(text, -1);
+  }
+
+  #countCode(text: string, delta: number): void {
+    const code = errorCode(text);
+    const index = ERROR_CODES.indexOf(code);
+    if (index >= 0) this.errorsByCode[index] += delta;
+    else this.otherErrors.set(code, (this.otherErrors.get(code) ?? 0) + delta);
   }
 
   // ---- numbers
