@@ -49,8 +49,9 @@ test('commands are answered with BUSY, the few that are allowed are not', async 
     await client.ask('PING\r\nSET k w\r\nFLUSHALL\r\nDBSIZE\r\n', BUSY.repeat(4));
     await client.ask('NOPE\r\n', "-ERR unknown command 'NOPE', with args beginning with: \r\n");
     await client.ask('GET\r\n', "-ERR wrong number of arguments for 'get' command\r\n");
-    await client.ask('MULTI\r\nGET k\r\nEXEC\r\n', `+OK\r\n${BUSY}${BUSY}`);
-    await client.ask('DISCARD\r\n', '+OK\r\n');
+    const aborted = BUSY.replace('-', '-EXECABORT Transaction discarded because of: ');
+    await client.ask('MULTI\r\nGET k\r\nEXEC\r\n', `+OK\r\n${BUSY}${aborted}`);
+    await client.ask('DISCARD\r\n', '-ERR DISCARD without MULTI\r\n');
     await client.ask('WATCH k\r\n', BUSY);
     const late = await RawClient.connect(server.redisPort);
     await late.ask('HELLO 9\r\n', '-NOPROTO unsupported protocol version\r\n');

@@ -24,12 +24,21 @@ async function connect(server: TestServer): Promise<RawClient> {
 const request = (...words: string[]): Uint8Array => multibulk(words);
 
 /** Asks until the answer to PING is BUSY: the script is over the limit. */
-async function untilBusy(client: RawClient, busy = BUSY): Promise<void> {
+function untilBusy(client: RawClient, busy = BUSY): Promise<void> {
+  return untilPing(client, busy, '+PONG\r\n');
+}
+
+function untilFree(client: RawClient): Promise<void> {
+  return untilPing(client, '+PONG\r\n', BUSY);
+}
+
+/** Until PING is answered like that; till then it must be `before`. */
+async function untilPing(client: RawClient, wanted: string, before: string): Promise<void> {
   for (;;) {
     client.write('PING\r\n');
     const reply = await line(client);
-    if (reply === busy) return;
-    expect(reply).toBe('+PONG\r\n');
+    if (reply === wanted) return;
+    expect(reply).toBe(before);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -121,6 +130,8 @@ for (const workers of [1, 2]) {
       script.destroy();
       await other.ask('SCRIPT KILL\r\n', '+OK\r\n');
       const next = await connect(server);
+      // Nobody hears when the killed script is over.
+      await untilFree(next);
       await next.ask('SET a b\r\nGET a\r\n', '+OK\r\n$1\r\nb\r\n');
       await server.stop();
     });
