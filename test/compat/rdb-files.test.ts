@@ -2,7 +2,7 @@
  * RDB files in both directions: what redis-server has written is loaded here, what SAVE and BGSAVE write is loaded there, and every key is
  * compared.
  */
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -215,6 +215,30 @@ describe('RDB files', () => {
     const again = await start([`--load=${file}`]);
     expect(again.output()).toContain('is not loaded: the pool holds');
     await again.stop();
+  });
+
+  it('a load that was cut short begins anew', { timeout: 240_000 }, async () => {
+    const pool = await newPool();
+    const first = await startTestServer({ pool });
+    const client = connect(first);
+    await client.set('a', '1');
+    await client.save();
+    await client.set('b', '2');
+    await first.stop();
+    // As a death in the middle of it leaves the pool: keys, and the word that these are not all.
+    const marker = join(pool, 'loading');
+    writeFileSync(marker, join(pool, 'dump.rdb'));
+    const second = await startTestServer({ pool });
+    expect(await connect(second).keys('*')).toEqual(['a']);
+    expect(existsSync(marker)).toBe(false);
+    await second.stop();
+    // Its file has been put out of the way.
+    writeFileSync(marker, join(pool, 'dump.rdb'));
+    rmSync(join(pool, 'dump.rdb'));
+    const third = await startTestServer({ pool });
+    expect(await connect(third).dbsize()).toBe(0);
+    expect(existsSync(marker)).toBe(false);
+    await third.stop();
   });
 
   it('one at a time; SHUTDOWN SAVE writes one first', { timeout: 240_000 }, async () => {
