@@ -81,7 +81,7 @@ export async function runServer({ settings, configPath }: Loaded, onReady: OnRea
     // Loaded here: --help and wrong options must not need the native addon.
     const { startServer } = await import('../server/main.js');
     await sayWhereItLies(settings);
-    const server = await startServer(settings, configPath);
+    const server = await startServer(settings, { configPath });
     const stopped = new Promise<void>((resolve, reject) => {
       stop = () => server.close().then(resolve, reject);
     });

@@ -4,12 +4,14 @@
  * The promise settles when every listener of every worker answers. A start that fails leaves nothing behind: no thread,
  * no port, no mapping; its error carries a code (ERR_... or an errno with address or path).
  */
+import type { Worker } from 'node:worker_threads';
 import { ConfigError, protectionProblems, type Settings } from '../config/index.js';
 import { CounterTotals } from '../layout/counters.js';
 import { claimPool } from '../store/claim.js';
 import { openStore, type StoreHandle } from '../store/open.js';
 import { loadAtStart } from './load-at-start.js';
 import { logFor } from './log.js';
+import { prepareThread } from './prepare-thread.js';
 import { type Addresses, Supervisor } from './supervisor.js';
 import { UsersOnDemand } from './users-on-demand.js';
 
@@ -27,12 +29,30 @@ export interface RunningServer {
   killWorker(index: number): Promise<void>;
 }
 
-/** `configPath`: the file that CONFIG REWRITE writes to. */
-export async function startServer(settings: Settings, configPath?: string): Promise<RunningServer> {
+export interface StartOptions {
+  /** The file that CONFIG REWRITE writes to. */
+  readonly configPath?: string | undefined;
+  /** Threads that are loading already (prepareThread), for the first workers. They end with a start that fails. */
+  readonly prepared?: readonly Worker[];
+}
+
+export async function startServer(settings: Settings, options: StartOptions = {}): Promise<RunningServer> {
+  const threads = [...(options.prepared ?? [])];
+  try {
+    return await startWith(threads, settings, options.configPath);
+  } catch (error) {
+    await Promise.all(threads.map((thread) => thread.terminate()));
+    throw error;
+  }
+}
+
+/** `threads`: those there are; those that are made here are added. */
+async function startWith(threads: Worker[], settings: Settings, configPath?: string): Promise<RunningServer> {
   const problems = protectionProblems(settings);
   if (problems.length > 0) throw new ConfigError(problems);
   const log = logFor(settings);
   const users = await UsersOnDemand.open(settings, log);
+  while (threads.length < settings.workers) threads.push(prepareThread(threads.length));
   // Before the pool is looked at: a second server must not even change the first one's policy.
   const claim = claimPool(settings.pool, 'server');
   let store: StoreHandle;
@@ -42,7 +62,7 @@ export async function startServer(settings: Settings, configPath?: string): Prom
     // What `auto` has chosen, for CONFIG GET and the ready lines.
     settings.tier = store.tier;
     await loadAtStart(settings, store, log);
-    supervisor = new Supervisor(settings, store, users, log, configPath);
+    supervisor = new Supervisor(settings, store, users, log, threads, configPath);
     await supervisor.start();
   } catch (error) {
     claim.release();

@@ -5,6 +5,7 @@
  * started again on the same store and the same ports, and the others never notice.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
 import { configSet, rewriteConfigFile, type Settings } from '../config/index.js';
@@ -58,6 +59,8 @@ export class Supervisor {
   readonly #log: Log;
   readonly #configPath: string | undefined;
   readonly #workers: WorkerThread[] = [];
+  /** Threads that have been prepared for the first workers. */
+  readonly #prepared: Worker[];
   readonly #rollCall = new RollCall();
   readonly #users: UsersOnDemand;
   readonly #saver: Saver;
@@ -65,8 +68,16 @@ export class Supervisor {
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
-  constructor(settings: Settings, store: StoreHandle, users: UsersOnDemand, log: Log, configPath?: string) {
+  constructor(
+    settings: Settings,
+    store: StoreHandle,
+    users: UsersOnDemand,
+    log: Log,
+    prepared: readonly Worker[],
+    configPath?: string,
+  ) {
     this.settings = settings;
+    this.#prepared = [...prepared];
     this.#store = store;
     this.#log = log;
     this.#configPath = configPath;
@@ -140,6 +151,7 @@ export class Supervisor {
         if (message.type === 'ready') this.#catchUp(index, users);
         this.#receive(index, message);
       },
+      this.#prepared.shift(),
     );
   }
 

@@ -3,9 +3,10 @@
  *
  * The invariant: `ended` settles exactly once, when the thread is gone, whatever ended it.
  */
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { addon } from '../native/addon.js';
 import { errorOf, type ToMain, type ToWorker } from './messages.js';
+import { prepareThread } from './prepare-thread.js';
 import type { WorkerStart } from './worker-start.js';
 
 export type WorkerPlan = Omit<WorkerStart, 'port'>;
@@ -24,16 +25,13 @@ export class WorkerThread {
   #failure: Error | null = null;
   #hasStopped = false;
 
-  constructor(plan: WorkerPlan, onMessage: (message: ToMain) => void) {
+  constructor(plan: WorkerPlan, onMessage: (message: ToMain) => void, thread = prepareThread(plan.workerIndex)) {
     this.index = plan.workerIndex;
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     const start: WorkerStart = { ...plan, port: port2 };
-    this.#thread = new Worker(new URL('./start-worker.js', import.meta.url), {
-      name: `entresol-${plan.workerIndex}`,
-      workerData: start,
-      transferList: [port2],
-    });
+    this.#thread = thread;
+    thread.postMessage(start, [port2]);
     let onReady: () => void;
     let onFailed: (error: Error) => void;
     this.ready = new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@
  * A start that fails is reported to the main thread with its code; a loop that fails ends the thread with the error, and
  * the main thread starts another one. The invariant: 'ready' is posted after the first turn, when the listeners answer.
  */
-import { workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { CounterRow, CounterTotals } from '../layout/counters.js';
@@ -88,4 +88,4 @@ function main(start: WorkerStart): void {
   start.port.close();
 }
 
-main(workerData as WorkerStart);
+parentPort!.once('message', main);

@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { loadSettings } from '../config/index.js';
 import { saveCompiled } from '../server/compile-cache.js';
 import { holdFreePorts } from '../server/free-ports.js';
@@ -28,7 +29,7 @@ function clean(pool: string, server?: RunningServer): void {
   rmSync(pool, { recursive: true, force: true });
 }
 
-async function main(args: readonly string[]): Promise<void> {
+async function main(args: readonly string[], prepared: readonly Worker[]): Promise<void> {
   // A Ctrl-C goes to the whole group of processes; the parent decides.
   process.on('SIGINT', () => undefined);
 
@@ -39,7 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
     const [port, memcachedPort] = held.ports;
     const own = [`--bind=${HOST}`, `--port=${port}`, `--memcached-port=${memcachedPort}`, `--pool=${pool}`];
     const { settings } = loadSettings({ args: [...DEFAULTS, ...args, ...own], env: {} });
-    server = await startServer(settings);
+    server = await startServer(settings, { prepared });
     held.release();
     report({ ready: { port, memcachedPort, pool, dramPath: server.dramPath } });
     saveCompiled();
@@ -57,10 +58,13 @@ async function main(args: readonly string[]): Promise<void> {
   clean(pool, server);
 }
 
-main(process.argv.slice(2)).then(
-  () => process.exit(0),
-  (error) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+/** `thread`: of the first worker, loading. */
+export function runChild(thread: Worker): void {
+  main(process.argv.slice(2), [thread]).then(
+    () => process.exit(0),
+    (error) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+}

@@ -1,5 +1,7 @@
-/** Entry of a test server's process: loads it, with what earlier starts have compiled of it. */
+/** Entry of a test server's process: lets the worker thread begin to load, then loads the rest, with what earlier starts have compiled of it. */
 import { keepCompiled } from '../server/compile-cache.js';
+import { prepareThread } from '../server/prepare-thread.js';
 
+const thread = prepareThread(0);
 keepCompiled();
-void import('./child.js');
+void import('./child.js').then(({ runChild }) => runChild(thread));

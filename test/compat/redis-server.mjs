@@ -76,7 +76,7 @@ for (const [name, value] of directives) {
 try {
   if (configFile !== undefined) flags.push(`--config=${rewritten}`);
   const { settings, configPath } = loadSettings({ args: flags });
-  const server = await startServer(settings, configPath);
+  const server = await startServer(settings, { configPath });
   process.on('SIGTERM', () => server.close());
   console.log(`* PID: ${process.pid}\n* Server initialized\n* Ready to accept connections`);
   await server.done;
