@@ -279,6 +279,35 @@ describe('DEBUG', () => {
     expect(await ask(client, 'DEBUG DIGEST')).toBe(before);
   });
 
+  it('RELOAD saves everything and loads it again', async () => {
+    const client = await connect();
+    await ask(client, 'SET s text');
+    await ask(client, 'SET n 123 EX 1000');
+    await ask(client, 'HSET h a 1 b 2');
+    await ask(client, 'RPUSH l a b c');
+    await ask(client, 'SADD set 1 2 x');
+    await ask(client, 'ZADD z 1.5 a 2 b');
+    await ask(client, [
+      'FUNCTION',
+      'LOAD',
+      'REPLACE',
+      "#!lua name=kept\nredis.register_function('seven', function() return 7 end)",
+    ]);
+    const before = await ask(client, 'DEBUG DIGEST');
+    expect(await ask(client, 'DEBUG RELOAD')).toBe('+OK\r\n');
+    expect(await ask(client, 'DEBUG DIGEST')).toBe(before);
+    expect(Number(parseReply(await ask(client, 'TTL n')))).toBeGreaterThan(900);
+    expect(await ask(client, 'FCALL seven 0')).toBe(':7\r\n');
+    expect(await ask(client, 'DEBUG RELOAD NOFLUSH')).toContain('Error trying to load the RDB dump');
+    await ask(client, 'SET later 1');
+    expect(await ask(client, 'DEBUG RELOAD NOSAVE NOFLUSH MERGE')).toBe('+OK\r\n');
+    expect(await ask(client, 'DBSIZE')).toBe(':7\r\n');
+    expect(await ask(client, 'DEBUG RELOAD NOSAVE')).toBe('+OK\r\n');
+    expect(await ask(client, 'DEBUG DIGEST')).toBe(before);
+    expect(await ask(client, 'DEBUG RELOAD NOW')).toContain('only supports the MERGE, NOFLUSH and NOSAVE options');
+    await ask(client, 'FUNCTION FLUSH');
+  });
+
   it('may be called by scripts when a test asks for that', async () => {
     const client = await connect();
     const call = ['EVAL', "return redis.call('DEBUG', 'PROTOCOL', 'integer')", '0'];

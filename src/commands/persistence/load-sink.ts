@@ -46,6 +46,7 @@ export class LoadSink implements FileSink, ValueSink {
   readonly #settings: Readonly<Settings>;
   readonly #elements: ElementStore;
   readonly #streams: StreamStore;
+  readonly #replaces: boolean;
   #db = 0;
   #hash = 0;
   #isLocked = false;
@@ -56,7 +57,9 @@ export class LoadSink implements FileSink, ValueSink {
   #idleS = -1;
   #frequency = -1;
 
-  constructor(keyspace: Keyspace, settings: Readonly<Settings>) {
+  /** `replaces`: a key that is there already is replaced, else it is an error. */
+  constructor(keyspace: Keyspace, settings: Readonly<Settings>, replaces = false) {
+    this.#replaces = replaces;
     this.#keyspace = keyspace;
     this.#settings = settings;
     this.#elements = new ElementStore({ keyspace, environment: { settings } });
@@ -84,7 +87,10 @@ export class LoadSink implements FileSink, ValueSink {
     this.#hash = keyspace.hash(this.#db, key.bytes, key.offset, key.length);
     keyspace.lock(this.#hash);
     this.#isLocked = true;
-    if (this.#find()) throw new RdbError(`the key '${nameOf(key)}' is there twice`);
+    if (this.#find()) {
+      if (!this.#replaces) throw new RdbError(`the key '${nameOf(key)}' is there twice`);
+      keyspace.remove();
+    }
     return this;
   }
 

@@ -9,6 +9,7 @@ import type { Context } from '../context.js';
 import { NO_SUCH_KEY, NOT_FLOAT, NOT_INTEGER } from '../errors.js';
 import { globMatchesText } from '../glob.js';
 import { encodingName } from '../keyspace/object.js';
+import { debugReload } from '../persistence/debug-reload.js';
 import { scriptingOf } from '../scripting/eval.js';
 import { Category, type CommandSpec, Flag, KeyUse } from '../spec.js';
 import { digestAll, digestValues } from './debug-digest.js';
@@ -38,6 +39,8 @@ const SUBCOMMANDS: readonly Subcommand[] = [
     summary: 'Accepted: elements of every size are kept the same way.',
     run: packedThreshold,
   },
+  { name: 'RELOAD', args: 0, summary: 'Saves all keys into the RDB file and loads them again.', run: debugReload },
+  { name: 'RELOAD', args: -1, summary: 'The same with MERGE, NOFLUSH, NOSAVE.', run: debugReload },
   {
     name: 'SET-ACTIVE-EXPIRE',
     args: 1,
