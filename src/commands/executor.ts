@@ -476,8 +476,11 @@ export class Executor {
 
   private unlockAll(): void {
     const held = this.held;
+    const { keyspace } = this;
     this.held = Held.NOTHING;
-    if (held === Held.SET) this.keyspace.lockSet.release();
-    else if (held === Held.GATE) this.keyspace.openGate();
+    // Who has waited for a change finds the time as it is now: it stood still in a transaction or script.
+    if (keyspace.feed.readyCount !== 0) keyspace.refreshClock();
+    if (held === Held.SET) keyspace.lockSet.release();
+    else if (held === Held.GATE) keyspace.openGate();
   }
 }

@@ -179,6 +179,20 @@ describe('time', () => {
   });
 });
 
+describe('a waiting client', () => {
+  it('is not given what expired while the transaction ran that brought it', async () => {
+    const [waiter, client] = [await connect(), await connect()];
+    send(waiter, 'BLPOP l 0');
+    await blockedClients(client, 1);
+    await ask(client, 'MULTI');
+    for (const command of ['RPUSH l old', 'PEXPIRE l 20', 'DEBUG SLEEP 0.1']) await ask(client, command);
+    await ask(client, 'EXEC');
+    await blockedClients(client, 1);
+    await ask(client, 'RPUSH l new');
+    expect(await receive(waiter)).toBe('*2\r\n$1\r\nl\r\n$3\r\nnew\r\n');
+  });
+});
+
 describe('EXEC', () => {
   it('that is refused for a busy script ends its transaction', async () => {
     const [slow, client] = [await connect(), await connect()];
