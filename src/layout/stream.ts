@@ -2,7 +2,8 @@
  * A stream in its collection: entries in the main tree, everything else in the meta words and the side tree.
  *
  * Numbers in keys are *ordered*: they sort as bytes as they do as numbers. Up to 247 it is the number itself in one byte; above, 247 + n
- * and its n significant bytes, the highest first. An id is two of them, milliseconds and sequence: nine bytes in this century.
+ * and its n significant bytes, the highest first. An id is its milliseconds in six bytes, the highest first (from 0xff << 40 on 0xff and eight
+ * bytes), and its sequence as an ordered number: so that the eight bytes by which trees are searched tell most ids apart.
  *
  *     main tree    id                        -> 0 | pairs | (length name length value)*      names in the entry
  *                                            or schema | (length value)*                     those of a schema
@@ -18,7 +19,7 @@
  * Lengths: one byte; 0xfe and two; 0xff and four. In values ids are four words, the highest first, times and read counters are doubles.
  *
  * Example, entry 1526919030474-0 with the one field f = v:
- *     fd 01 63 83 77 66 ca 00 -> 00 01 01 66 01 76
+ *     01 63 83 77 66 ca 00 -> 00 01 01 66 01 76
  */
 
 /** Meta words of the collection. */
@@ -57,8 +58,14 @@ export const enum OrderedNumber {
   SMALL_BYTES_MAX = 5,
 }
 
+export const enum IdKey {
+  /** First byte of ids whose milliseconds take eight bytes, which follow. */
+  LONG_TIME = 0xff,
+  LONG_TIME_BYTES = 9,
+}
+
 /** Bytes of an id in keys, at most. */
-export const ID_KEY_BYTES_MAX = 2 * OrderedNumber.BYTES_MAX;
+export const ID_KEY_BYTES_MAX = IdKey.LONG_TIME_BYTES + OrderedNumber.BYTES_MAX;
 /** Bytes of an id in values. */
 export const ID_BYTES = 16;
 

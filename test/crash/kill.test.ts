@@ -106,7 +106,7 @@ describe.each(SETUPS)('death of a participant, $name', (setup) => {
         await afterDeath(id, `round ${round}, seed ${start}, step ${dieAt}`);
       }
     },
-    60_000 + ROUNDS * 3000,
+    60_000 + ROUNDS * 15_000,
   );
 
   it(
@@ -132,7 +132,7 @@ describe.each(SETUPS)('death of a participant, $name', (setup) => {
         await afterDeath(id, `round ${round}, seed ${start}`);
       }
     },
-    60_000 + ROUNDS * 2000,
+    60_000 + ROUNDS * 15_000,
   );
 
   it('the survivor has seen nothing wrong', async () => {

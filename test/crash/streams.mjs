@@ -67,7 +67,7 @@ function settlePending(random) {
 export function touchStream(c, nowMs, random) {
   stream.open(c);
   for (let i = random(30); i >= 0; i--) {
-    const kind = !c.exists ? 0 : c.count > 1500 ? 19 : random(20);
+    const kind = !c.exists ? 0 : c.count > 600 ? 19 : random(20);
     if (kind < 12) {
       append(random);
     } else if (kind < 14) {
@@ -80,7 +80,7 @@ export function touchStream(c, nowMs, random) {
       streamId.set(stream.id);
       if (stream.delete(streamId)) stream.save();
     } else {
-      stream.removeFirst(Math.min(c.count, random(c.count > 1500 ? 800 : 10)));
+      stream.removeFirst(Math.min(c.count, random(c.count > 600 ? 400 : 10)));
     }
   }
 }

@@ -4,12 +4,14 @@
  * Invariant: each word is an unsigned 32-bit integer; nothing here allocates, except the text of numbers beyond 2^53.
  */
 import type { Bytes } from '../../layout/bytes.js';
-import { OrderedNumber } from '../../layout/stream.js';
+import { IdKey, OrderedNumber } from '../../layout/stream.js';
 
 const WORD = 0x1_0000_0000;
 const WORD_MAX = 0xffff_ffff;
 /** High words of numbers that are exact doubles. */
 const EXACT_HIGH = 0x20_0000;
+/** High words of milliseconds that six bytes do not hold, or whose first byte would be LONG_TIME. */
+const LONG_TIME_HIGH = IdKey.LONG_TIME << 8;
 
 /** Characters of the longest id. */
 export const ID_TEXT_MAX = 41;
@@ -129,16 +131,34 @@ export class StreamId {
   /** Writes the id as keys have it; returns the offset behind it. */
   writeKey(to: Bytes, offset: number): number {
     const { u8 } = to;
-    return writeOrdered(u8, writeOrdered(u8, offset, this.msHigh, this.msLow), this.seqHigh, this.seqLow);
+    const { msHigh, msLow } = this;
+    let at = offset;
+    if (msHigh >= LONG_TIME_HIGH) {
+      u8[at++] = IdKey.LONG_TIME;
+      u8[at++] = msHigh >>> 24;
+      u8[at++] = msHigh >>> 16;
+    }
+    u8[at++] = msHigh >>> 8;
+    u8[at++] = msHigh;
+    u8[at++] = msLow >>> 24;
+    u8[at++] = msLow >>> 16;
+    u8[at++] = msLow >>> 8;
+    u8[at++] = msLow;
+    return writeOrdered(u8, at, this.seqHigh, this.seqLow);
   }
 
   /** Reads an id of a key; returns the offset behind it. */
   readKey(from: Bytes, offset: number): number {
     const { u8 } = from;
-    let at = readOrdered(u8, offset);
-    this.msHigh = orderedHigh;
-    this.msLow = orderedLow;
-    at = readOrdered(u8, at);
+    let at = offset;
+    let high = 0;
+    if (u8[at] === IdKey.LONG_TIME) {
+      high = (u8[at + 1] << 8) | u8[at + 2];
+      at += 3;
+    }
+    this.msHigh = ((high << 16) | (u8[at] << 8) | u8[at + 1]) >>> 0;
+    this.msLow = ((u8[at + 2] << 24) | (u8[at + 3] << 16) | (u8[at + 4] << 8) | u8[at + 5]) >>> 0;
+    at = readOrdered(u8, at + 6);
     this.seqHigh = orderedHigh;
     this.seqLow = orderedLow;
     return at;
