@@ -1,6 +1,6 @@
 /**
- * Requests that are worked on over several turns, so that nobody else waits for them: KEYS, SCAN with a large COUNT, and replies of large
- * collections.
+ * Requests that are worked on over several turns, so that nobody else waits for them: KEYS, SCAN, HSCAN and SSCAN with a large COUNT, and
+ * replies of large collections.
  *
  * The driver does not consume such a request: it executes it again in the next turn, and the handler goes on where its LongWork says. What
  * has been replied so far lies in the work; all of it is written when the request is done, so that nothing can come between. Invariant: a
@@ -33,7 +33,7 @@ export class LongWork {
   /** Replies so far, and what has been looked at for them. */
   found = 0;
   visited = 0;
-  /** Rounds of a walk through the key space. */
+  /** Rounds of a walk, by which looks at the clock are counted. */
   looks = 0;
   elapsedMs = 0;
   /** It goes on in the next turn. */

@@ -46,11 +46,41 @@ describeWithRedis('ZSCAN', (peers) => {
           await client.zadd('z', 77, `m${calls * 2 + 1}`);
         } while (cursor !== '0');
         expect(calls).toBeGreaterThan(10);
-        expect(new Set(seen).size).toBe(seen.length);
+        // Where many members have one score, the first change makes the scan begin anew: what one call returned comes twice.
+        expect(seen.length - new Set(seen).size).toBeLessThanOrEqual(20);
         const found = new Set(seen);
         const stayed = members.filter((_, i) => i % 2 === 1 || i === 0 || i > calls * 2);
         expect(stayed.filter((name) => !found.has(name))).toEqual([]);
         expect(seen.filter((name) => !/^(m|new)\d+$/.test(name))).toEqual([]);
+      } finally {
+        client.disconnect();
+      }
+    });
+
+    it(`walks a large sorted set with ${shape} in calls of COUNT while it does not change`, async () => {
+      const client = new Redis(peers.ourPort);
+      try {
+        await client.flushall();
+        const members = Array.from({ length: 5000 }, (_, i) => `m${i}`);
+        await client.zadd('z', ...members.flatMap((name, i) => [scoreOf(i), name]));
+        const seen = new Map<string, string>();
+        let cursor = '0';
+        let calls = 0;
+        do {
+          const [next, pairs] = await client.zscan('z', cursor, 'COUNT', 50);
+          expect(pairs.length).toBeLessThanOrEqual(2 * 51);
+          for (let i = 0; i < pairs.length; i += 2) {
+            expect(seen.has(pairs[i])).toBe(false);
+            seen.set(pairs[i], pairs[i + 1]);
+          }
+          cursor = next;
+          calls++;
+        } while (cursor !== '0');
+        expect(calls).toBeGreaterThanOrEqual(5000 / 51);
+        expect(seen.size).toBe(5000);
+        members.forEach((name, i) => {
+          expect(Number(seen.get(name))).toBe(scoreOf(i));
+        });
       } finally {
         client.disconnect();
       }

@@ -97,6 +97,28 @@ it('SCAN with a large COUNT', PATIENCE, async () => {
   expect(servedInAll).toBeGreaterThan(30);
 });
 
+it.each([
+  ['SSCAN set', ELEMENTS],
+  ['HSCAN hash', 2 * ELEMENTS],
+  ['ZSCAN zset', 2 * ELEMENTS],
+])('%s with a large COUNT', PATIENCE, async (request, count) => {
+  const { reply, served } = await during(`${request} 0 COUNT ${ELEMENTS * 2}`);
+  const [cursor, elements] = parseReply(reply) as [string, string[]];
+  expect(cursor).toBe('0');
+  expect(elements.length).toBe(count);
+  expect(new Set(elements).size).toBe(count);
+  servedInAll += served;
+  // In parts, the cursor of one call begins the next.
+  let seen = 0;
+  let next = '0';
+  do {
+    const [after, some] = parseReply(await ask(client, `${request} ${next} COUNT 30000`)) as [string, string[]];
+    next = after;
+    seen += some.length;
+  } while (next !== '0');
+  expect(seen).toBe(count);
+});
+
 it('replies keep their order in a pipeline', PATIENCE, async () => {
   client.write('PING one\r\nKEYS *\r\nLRANGE list 0 -1\r\nCLIENT REPLY SKIP\r\nKEYS *\r\nPING two\r\n');
   expect(await take(client)).toBe('$3\r\none\r\n');
@@ -158,6 +180,14 @@ it('counts as one call, of all the time it took', PATIENCE, async () => {
   expect(stats).toMatch(/cmdstat_lrange:calls=1,/);
   expect(Number(/cmdstat_keys:calls=1,usec=(\d+)/.exec(stats)![1])).toBeGreaterThan(2000);
   expect(await ask(client, 'INFO stats')).toMatch(/keyspace_hits:\d+/);
+});
+
+it('LATENCY tells of what cannot be cut', PATIENCE, async () => {
+  await ask(client, 'CONFIG SET latency-monitor-threshold 5');
+  await ask(client, 'LATENCY RESET');
+  expect(await ask(client, 'SORT list ALPHA LIMIT 0 1')).toMatch(/^\*1\r\n/);
+  expect(await ask(client, 'LATENCY LATEST')).toContain('\r\ncommand\r\n');
+  await ask(client, 'CONFIG SET latency-monitor-threshold 0');
 });
 
 it('a client that has finished sending gets its reply; one that leaves stands in nobody’s way', PATIENCE, async () => {

@@ -6,9 +6,12 @@ import type { Collection } from '../../store/collections/collection.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
 import { globMatches } from '../glob.js';
+import { finishWork, isSliceOver, resumeWork, yieldWork } from '../long-work.js';
 
 const INVALID_CURSOR = 'ERR invalid cursor';
 const COUNT_DEFAULT = 10;
+/** Elements between two looks at the clock. */
+const ELEMENTS_A_LOOK = 256;
 
 /** The options of the scan in hand. */
 export const scanning = {
@@ -77,34 +80,46 @@ export function scanByHash(
   from: Collection,
   visit: (context: Context, from: Collection) => number,
 ): void {
-  const { reply } = context;
+  if (!from.isPacked && scanning.cursor <= 0xffff_ffff) return scanTree(context, from, visit);
   let replies = 0;
-  let next = 0;
-  reply.deferred();
+  context.reply.deferred();
   if (from.isPacked) {
     for (let more = from.first(); more; more = from.next()) {
       from.load();
       replies += visit(context, from);
     }
-  } else if (scanning.cursor <= 0xffff_ffff) {
-    from.seekHash(scanning.cursor);
-    let visited = 0;
-    let hash = -1;
-    for (; !from.atEnd; from.next()) {
-      // Elements of one hash are not torn apart: the next cursor is a hash.
-      if (visited >= scanning.count && from.elementHash !== hash) break;
-      hash = from.elementHash;
-      from.load();
-      replies += visit(context, from);
-      visited++;
-    }
-    next = from.atEnd ? 0 : from.elementHash;
   }
-  endScan(context, next, replies);
+  endScan(context, 0, replies);
+}
+
+/** A large COUNT takes several turns: to the caller that is like several calls, for the place is a hash between them, too. */
+function scanTree(context: Context, from: Collection, visit: (context: Context, from: Collection) => number): void {
+  const work = resumeWork(context, 0);
+  from.seekHash(work.visited === 0 ? scanning.cursor : work.position);
+  let hash = -1;
+  for (; !from.atEnd; from.next()) {
+    // Elements of one hash are not torn apart: the next cursor is a hash.
+    if (from.elementHash !== hash) {
+      hash = from.elementHash;
+      if (work.visited >= scanning.count) break;
+      if (++work.looks % ELEMENTS_A_LOOK === 0 && isSliceOver()) {
+        work.position = hash;
+        return yieldWork(context, work);
+      }
+    }
+    from.load();
+    work.found += visit(context, from);
+    work.visited++;
+  }
+  finishWork(context, work, scanHeader(from.atEnd ? 0 : hash, work.found));
 }
 
 /** Ends a scan's reply, which has been deferred: the next cursor, 0 = the end, and how many replies have been written. */
 export function endScan(context: Context, next: number, replies: number): void {
+  context.reply.output.release(scanHeader(next, replies));
+}
+
+function scanHeader(next: number, replies: number): string {
   const cursor = next.toString();
-  context.reply.output.release(`*2\r\n$${cursor.length}\r\n${cursor}\r\n*${replies}\r\n`);
+  return `*2\r\n$${cursor.length}\r\n${cursor}\r\n*${replies}\r\n`;
 }

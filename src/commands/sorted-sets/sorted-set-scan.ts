@@ -3,7 +3,9 @@
  * becomes meanwhile.
  *
  * The side tree, which is ordered by hash, tells the scores of the next members; where many have one score, all of these are walked to find
- * the few whose turn it is. Such a call returns more than COUNT, so that a whole scan stays a bounded number of walks.
+ * the few whose turn it is. So a scan of such a set, or one with a large COUNT, goes by rank as long as the set does not change: the cursor then holds a rank and a part of
+ * the set's version. When it has changed, the scan begins anew by hash, and may return members once more, as SCAN may; a call then returns
+ * more than COUNT, so that a whole scan stays a bounded number of walks.
  */
 import { Bytes } from '../../layout/bytes.js';
 import { formatDouble } from '../../protocol/resp/reply.js';
@@ -23,14 +25,21 @@ import { openSortedSetToRead } from './sorted-set-members.js';
 
 /** A call walks at most about so many members for one that it returns. */
 const WALKED_PER_RETURNED = 64;
+/** From this COUNT on a scan goes by rank in any case: looking each member's score up costs ten times as much. */
+const COUNT_BY_RANK = 1000;
 const HASH_END = 0x1_0000_0000;
 const HASH_BYTES = 4;
+/** Cursors by rank: HASH_END * (1 + check) + rank. Versions of a shard count up in steps of the number of shards, 256 at most. */
+const CHECK_SHIFT = 2 ** 8;
+const CHECK_LIMIT = 2 ** 20;
 
 const scratch = Bytes.allocate(16);
 
 /** Hashes from the cursor to `windowEnd` are returned; these are the scores that their members have. */
 let windowScores = new Set<number>();
 let windowEnd = 0;
+/** The cursor to reply. */
+let next = 0;
 
 /** Takes the next `count` members, and those with the last one's hash, as the window. */
 function openWindow(set: Collection, count: number): void {
@@ -66,6 +75,37 @@ function walkLength(set: Collection): number {
 }
 
 function scanTree(context: Context, set: Collection): number {
+  if (scanning.cursor >= HASH_END) {
+    if (Math.floor(scanning.cursor / HASH_END) - 1 === checkOf(set)) {
+      return scanByRank(context, set, scanning.cursor % HASH_END);
+    }
+    scanning.cursor = 0;
+  } else if (scanning.cursor === 0) {
+    if (scanning.count >= COUNT_BY_RANK) return scanByRank(context, set, 0);
+    openWindow(set, scanning.count);
+    if (walkLength(set) > scanning.count * WALKED_PER_RETURNED) return scanByRank(context, set, 0);
+  }
+  return scanByHash(context, set);
+}
+
+/** Tells a version of the set from those before and after it. */
+function checkOf(set: Collection): number {
+  return Math.floor(set.version / CHECK_SHIFT) % CHECK_LIMIT;
+}
+
+function scanByRank(context: Context, set: Collection, rank: number): number {
+  let replies = 0;
+  set.seekRank(rank);
+  for (let left = scanning.count; left > 0 && !set.atEnd; left--, set.next()) {
+    set.load();
+    replies += visit(context, set);
+    rank++;
+  }
+  next = set.atEnd ? 0 : HASH_END * (1 + checkOf(set)) + rank;
+  return replies;
+}
+
+function scanByHash(context: Context, set: Collection): number {
   const { keyspace } = context;
   const { cursor } = scanning;
   openWindow(set, scanning.count);
@@ -81,6 +121,7 @@ function scanTree(context: Context, set: Collection): number {
       if (hash >= cursor && hash < windowEnd) replies += visit(context, set);
     }
   }
+  next = windowEnd === HASH_END ? 0 : windowEnd;
   return replies;
 }
 
@@ -101,16 +142,16 @@ function zscan(context: Context): void {
   if (!readScanOptions(context, false)) return;
   reply.deferred();
   let replies = 0;
-  windowEnd = HASH_END;
+  next = 0;
   if (set.isPacked) {
     for (let more = set.first(); more; more = set.next()) {
       set.load();
       replies += visit(context, set);
     }
-  } else if (scanning.cursor < HASH_END) {
+  } else {
     replies = scanTree(context, set);
   }
-  endScan(context, windowEnd === HASH_END ? 0 : windowEnd, replies);
+  endScan(context, next, replies);
 }
 
 export const sortedSetScan: readonly CommandSpec[] = [
@@ -123,7 +164,7 @@ export const sortedSetScan: readonly CommandSpec[] = [
     since: '2.8.0',
     group: 'sorted-set',
     summary: 'Walks the members of a sorted set with their scores, some at each call.',
-    complexity: 'O(1) for each call where scores differ, else O(N) for N members with one score',
+    complexity: 'O(1) for each call; O(N) where many members have one score and the sorted set changes during the scan',
     tips: ['nondeterministic_output'],
     args: [
       keyArg('key'),
