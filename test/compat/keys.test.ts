@@ -126,7 +126,7 @@ describeWithRedis('keys', (peers) => {
           ['KEYS', `${'*?'.repeat(stars)}*`],
         ]),
         'KEYS',
-        'DEL hallo hxllo heello hllo h*llo',
+        ['DEL', 'hallo', 'hxllo', 'heello', 'hllo', 'h*llo', 'a'.repeat(1500)],
         'RANDOMKEY',
       ],
       { normalize: sorted },
