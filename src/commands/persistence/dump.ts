@@ -1,7 +1,8 @@
 /**
  * DUMP and RESTORE: one value as bytes that every Redis of the version reads.
  *
- * Invariant: RESTORE has read and checked its payload to the end before the store is touched; what is wrong with it changes nothing.
+ * Invariant: RESTORE has read and checked its payload to the end before the store is touched; what is wrong with it changes nothing, and
+ * neither does a want of memory: what the key had stays until the new value is there whole.
  */
 import { ItemType } from '../../layout/item.js';
 import { RdbError, RdbType, TRAILER_BYTES, Version } from '../../rdb/format.js';
@@ -11,6 +12,8 @@ import { ValueReader } from '../../rdb/value-reader.js';
 import { ValueWriter } from '../../rdb/value-writer.js';
 import { RdbWriter } from '../../rdb/writer.js';
 import { Notify } from '../../store/change-feed.js';
+import type { Collection } from '../../store/collections/collection.js';
+import { publish } from '../../store/collections/draft.js';
 import { restoreUse } from '../../store/restored-use.js';
 import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
@@ -137,16 +140,15 @@ function restore(context: Context): void {
   const { gathered } = toolsOf(context);
   if (!gather(context, gathered, length)) return reply.error(BAD_DATA);
 
-  // The payload may have been read for long: the key is looked for once more, for removal.
-  const hadKey = exists && context.findKey();
-  if (hadKey) keyspace.remove();
   const expiryMs = ttlMs === 0 || options.isAbsolute ? ttlMs : ttlMs + context.nowMs;
   const isPast = expiryMs !== 0 && expiryMs <= context.nowMs;
   if (isPast || gathered.count === 0) {
-    if (hadKey) context.notify(Notify.GENERIC, 'del', 1);
+    if (exists && context.findKey()) {
+      keyspace.remove();
+      context.notify(Notify.GENERIC, 'del', 1);
+    }
     reply.ok();
   } else if (!store(context, gathered, length, expiryMs)) {
-    if (hadKey) context.notify(Notify.GENERIC, 'del', 1);
     reply.error(NO_MEMORY);
   } else {
     context.notify(Notify.GENERIC, 'restore', 1);
@@ -194,26 +196,32 @@ function shapeOf(type: ItemType): typeof LISTS {
 
 function storeCollection(context: Context, value: GatheredValue): boolean {
   const into = toolsOf(context).elements;
-  const { input, keyHash, db } = context;
+  const { input, keyHash } = context;
   const { count } = value;
-  into.open(shapeOf(value.type), keyHash, db, input, context.argOffset(1), context.argLength(1), count);
+  into.openDraft(shapeOf(value.type), keyHash, input, context.argOffset(1), context.argLength(1), count);
   for (let i = 0; i < count; i++) {
     if (storeElement(into, value, i) === Stored.DONE) continue;
     into.undo();
     return false;
   }
-  return true;
+  return replaceBy(context, into.collection);
+}
+
+/** Gives the key to the draft; false = no memory: the draft is gone. */
+function replaceBy(context: Context, draft: Collection): boolean {
+  const { keyspace, keyHash, db, input } = context;
+  return publish(keyspace, draft, keyHash, db, input, context.argOffset(1), context.argLength(1));
 }
 
 /** Reads the payload once more. */
 function storeStream(context: Context, length: number): boolean {
-  const { input, keyHash, db } = context;
+  const { input, keyHash } = context;
   const { streams } = toolsOf(context);
-  streams.open(keyHash, db, input, context.argOffset(1), context.argLength(1));
+  streams.openDraft(keyHash, input, context.argOffset(1), context.argLength(1));
   reader.openMemory(input, context.argOffset(3), length);
   try {
     payloads.read(reader.byte(), streams);
-    return true;
+    return replaceBy(context, streams.collection);
   } catch (error) {
     if (!(error instanceof RdbError)) throw error;
     streams.undo();

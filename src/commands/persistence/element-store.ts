@@ -28,25 +28,32 @@ function stored(change: Change): Stored {
 }
 
 export class ElementStore {
-  #storing: Storing;
-  #collection: Collection;
+  readonly collection: Collection;
+
+  readonly #storing: Storing;
   #keyHash = 0;
   /** Elements that are to come, as far as it is known. */
   #hint = 1;
 
   constructor(storing: Storing) {
     this.#storing = storing;
-    this.#collection = storing.keyspace.collections[0];
+    this.collection = storing.keyspace.collections[0];
   }
 
-  get exists(): boolean {
-    return this.#collection.exists;
+  /** Begins a collection that is to take the place of what a key has: see store/collections/draft. */
+  openDraft(shape: typeof LISTS, hash: number, key: Bytes, offset: number, length: number, hint: number): void {
+    this.collection.openDraft(shape, hash, key, offset, length);
+    this.#begin(shape, hash, hint);
   }
 
   /** Opens the collection of a key that does not exist yet. */
   open(shape: typeof LISTS, hash: number, db: number, key: Bytes, offset: number, length: number, hint: number): void {
-    const collection = this.#collection;
-    collection.open(shape, hash, db, key, offset, length);
+    this.collection.open(shape, hash, db, key, offset, length);
+    this.#begin(shape, hash, hint);
+  }
+
+  #begin(shape: typeof LISTS, hash: number, hint: number): void {
+    const { collection } = this;
     this.#keyHash = hash;
     this.#hint = hint;
     const { settings } = this.#storing.environment;
@@ -62,12 +69,12 @@ export class ElementStore {
   }
 
   push(bytes: Bytes, offset: number, length: number): Stored {
-    this.#collection.toEnd();
-    return stored(this.#collection.insert(bytes, offset, length));
+    this.collection.toEnd();
+    return stored(this.collection.insert(bytes, offset, length));
   }
 
   addMember(bytes: Bytes, offset: number, length: number): Stored {
-    switch (addMember(this.#storing, this.#collection, bytes, offset, length, this.#hint)) {
+    switch (addMember(this.#storing, this.collection, bytes, offset, length, this.#hint)) {
       case Added.NEW:
         return Stored.DONE;
       case Added.PRESENT:
@@ -78,8 +85,8 @@ export class ElementStore {
   }
 
   addScored(score: number, bytes: Bytes, offset: number, length: number): Stored {
-    if (this.#collection.seekKey(bytes, offset, length)) return Stored.TWICE;
-    return stored(this.#collection.insertScored(score, bytes, offset, length));
+    if (this.collection.seekKey(bytes, offset, length)) return Stored.TWICE;
+    return stored(this.collection.insertScored(score, bytes, offset, length));
   }
 
   addPair(
@@ -91,7 +98,7 @@ export class ElementStore {
     valueLength: number,
     expiryMs: number,
   ): Stored {
-    const hash = this.#collection;
+    const hash = this.collection;
     if (hash.seekKey(bytes, offset, length)) return Stored.TWICE;
     const change = hash.insertPair(bytes, offset, length, value, valueOffset, valueLength, expiryMs);
     if (change !== Change.DONE || expiryMs === 0) return stored(change);
@@ -101,7 +108,7 @@ export class ElementStore {
 
   /** Deletes what there is of it. */
   undo(): void {
-    if (this.#collection.exists) this.#collection.removeKey();
+    if (this.collection.exists) this.collection.removeKey();
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Storing a stream as it is read, for RESTORE and the loading of files.
  *
- * The key's lock is held, and it does not exist. What finds no memory throws an RdbError. Invariant: groups come behind the entries, consumers behind
+ * The key's lock is held. What finds no memory throws an RdbError. Invariant: groups come behind the entries, consumers behind
  * their group, and what is pending behind its consumer, as they are read.
  */
 import type { Bytes } from '../../layout/bytes.js';
@@ -17,23 +17,30 @@ import type { StreamId } from '../../store/streams/stream-id.js';
 export const NO_MEMORY_LEFT = 'there is no memory left for it; give the pool more, or let a maxmemory-policy evict';
 
 export class StreamStore implements ValueSink {
+  readonly collection: Collection;
+
   readonly #stream = new Stream();
   readonly #groups = new StreamGroups(this.#stream);
   readonly #pending = new PendingEntries(this.#stream, this.#groups);
-  readonly #collection: Collection;
 
   constructor(keyspace: Keyspace) {
-    this.#collection = keyspace.collections[0];
+    this.collection = keyspace.collections[0];
+  }
+
+  /** Begins a stream that is to take the place of what a key has. */
+  openDraft(hash: number, key: Bytes, offset: number, length: number): void {
+    this.collection.openDraft(STREAMS, hash, key, offset, length);
+    this.#stream.open(this.collection);
   }
 
   open(hash: number, db: number, key: Bytes, offset: number, length: number): void {
-    this.#collection.open(STREAMS, hash, db, key, offset, length);
-    this.#stream.open(this.#collection);
+    this.collection.open(STREAMS, hash, db, key, offset, length);
+    this.#stream.open(this.collection);
   }
 
   /** Deletes what there is of it. */
   undo(): void {
-    if (this.#collection.exists) this.#collection.removeKey();
+    if (this.collection.exists) this.collection.removeKey();
   }
 
   entry(id: StreamId, bytes: Bytes, args: Int32Array, pairs: number): void {
@@ -42,7 +49,7 @@ export class StreamStore implements ValueSink {
 
   state(lastId: StreamId, maxDeletedId: StreamId, entriesAdded: number): void {
     const stream = this.#stream;
-    check(this.#collection.create());
+    check(this.collection.create());
     stream.lastId.set(lastId);
     stream.maxDeletedId.set(maxDeletedId);
     stream.entriesAdded = entriesAdded;
