@@ -85,9 +85,14 @@ function create(context: Context): void {
   if (argc > 8) return reply.error(syntaxError(context));
   if (argIsCharacter(context, 4, DOLLAR)) id.set(stream.lastId);
   else if (!idArg(context, 4, id)) return;
-  if (stream.collection.create() !== Change.DONE) return reply.error(NO_MEMORY);
+  const { collection } = stream;
+  const isNew = !collection.exists;
+  if (collection.create() !== Change.DONE) return reply.error(NO_MEMORY);
   if (findGroupArg(context, 3)) return reply.error(BUSY_GROUP);
-  if (groups.create(id, entriesRead) !== Change.DONE) return reply.error(NO_MEMORY);
+  if (groups.create(id, entriesRead) !== Change.DONE) {
+    if (isNew) collection.removeKey();
+    return reply.error(NO_MEMORY);
+  }
   context.notify(Notify.STREAM, 'xgroup-create', 2);
   reply.ok();
 }

@@ -299,8 +299,15 @@ function writeUnsigned(u8: Uint8Array, offset: number, high: number, low: number
   let digits = 1;
   for (let bound = 10; value >= bound; bound *= 10) digits++;
   const end = offset + digits;
-  for (let i = end - 1; i >= offset; i--) {
+  let i = end - 1;
+  // Small integers divide faster.
+  for (; value > 0x3fff_ffff; i--) {
     const rest = Math.floor(value / 10);
+    u8[i] = DIGIT_0 + (value - rest * 10);
+    value = rest;
+  }
+  for (; i >= offset; i--) {
+    const rest = (value / 10) | 0;
     u8[i] = DIGIT_0 + (value - rest * 10);
     value = rest;
   }
