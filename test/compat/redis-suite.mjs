@@ -1,7 +1,7 @@
 /**
  * Runs units of Redis's own test-suite (Tcl) against this server and prints passed/failed/skipped for each unit.
  *
- *   node test/compat/redis-suite.mjs CHECKOUT [--spawn] [--workers=N] [--list=FILE] [UNIT ...]
+ *   node test/compat/redis-suite.mjs CHECKOUT [--spawn] [--workers=N] [--output=FILE] [UNIT ...]
  *
  * CHECKOUT is a source tree of Redis 7.2; nothing of it is part of this project. Without --spawn each unit gets one server of
  * ours and the suite treats it as external, skipping what it marks unfit for that. With --spawn the suite starts its
@@ -163,9 +163,9 @@ const sums = { passed: 0, failed: 0, skipped: 0 };
 if (spawns) installStandIn(checkout, workers);
 for (const unit of named.length > 0 ? named : UNITS) {
   const server = spawns ? null : await startServer(workers);
-  const suiteArgs = spawns
-    ? ['--baseport', String(await freePort())]
-    : ['--host', '127.0.0.1', '--port', `${server.port}`];
+  // The suite listens below this port itself: two runs at a time must not meet.
+  const suiteArgs = ['--baseport', String(await freePort())];
+  if (!spawns) suiteArgs.push('--host', '127.0.0.1', '--port', `${server.port}`);
   const skips = skipped.tests.filter((test) => test.unit === unit);
   suiteArgs.push('--tags', skipped.tags.map((tag) => `-${tag}`).join(' '));
   const result = await runUnit(checkout, unit, suiteArgs, skips);
