@@ -19,6 +19,7 @@ const PROGRAM = {
   'start-worker': 'server/start-worker',
   'start-child': 'testing/start-child',
   'save-thread': 'server/save-thread',
+  'durability-worker': 'server/durability-worker',
 };
 
 async function bundle(entries, format, folder) {

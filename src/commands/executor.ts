@@ -363,6 +363,7 @@ export class Executor {
     if (work !== null) work.goesOn = false;
     const timed = this.times.isTimed(command);
     const startMs = timed ? performance.now() : 0;
+    if (this.ctl[Super.REBUILD_STATE_WORD] !== 0 && command.has(Flag.WRITE)) this.noteWritten(command);
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
     } else {
@@ -388,6 +389,13 @@ export class Executor {
     if (work.goesOn) work.elapsedMs += performance.now() - startMs;
     else dropWork(client, this.counters);
     return work.goesOn;
+  }
+
+  /** After a reboot, the keys of a writing command shall not come back as they were: it may be their removal, and find nothing yet. */
+  private noteWritten(command: Command): void {
+    this.hashKeys(command);
+    const { keyHashes, keyCount } = this.context;
+    for (let k = 0; k < keyCount; k++) this.keyspace.noteWritten(keyHashes[k]);
   }
 
   /** An answer that came later was an error. */

@@ -66,8 +66,9 @@ describe('tiers', () => {
     expect(problem(['--numa-node', '1'])).toContain('--tier numa only');
   });
 
-  it.each(['warm', 'durable'])('refuses durability %s until it exists', (durability) => {
-    expect(problem(['--durability', durability])).toContain('not implemented yet');
+  it('refuses durability durable until it exists, and warm without a medium for it', () => {
+    expect(problem(['--durability', 'durable'])).toContain('not implemented yet');
+    expect(problem(['--durability', 'warm', '--capacity', '0'])).toContain('needs a capacity tier');
   });
 });
 

@@ -50,9 +50,17 @@ export function resolveSettings(
   resolveMemory(settings, isGiven, machine, problems);
   checkListening(settings, problems, mayListenNowhere);
 
-  if (settings.durability !== 'volatile') {
+  if (settings.durability === 'durable') {
     problems.push(
-      `--durability ${settings.durability}: not implemented yet; this version has volatile only (data survives a restart of the process, not a reboot of the machine).`,
+      '--durability durable: not implemented yet; this version has volatile (data survives a restart of the process) and warm (what lies in the capacity tier survives a reboot of the machine).',
+    );
+  }
+  if (
+    settings.durability === 'warm' &&
+    (settings.capacity === 0 || settings.tier === 'none' || settings.tier === 'numa')
+  ) {
+    problems.push(
+      '--durability warm needs a capacity tier on a medium that survives a reboot: --capacity SIZE with --tier dax or file.',
     );
   }
   const clientsMax = machine.openFilesMax - RESERVED_FILES;

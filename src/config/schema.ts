@@ -134,7 +134,7 @@ export const schema: Schema = {
     'Memory',
     oneOf('volatile', 'warm', 'durable'),
     'volatile',
-    'What survives a reboot of the machine. Only volatile (nothing; a restart of the process keeps all) works now.',
+    'What survives a reboot of the machine: volatile = nothing (a restart of the process keeps all), warm = what lies in the capacity tier, at most a second old. durable does not work yet.',
   ),
   maxmemory: declare(
     'Memory',

@@ -148,6 +148,7 @@ export class Cache {
   /** Removes a key; true when it existed. */
   delete(key: Key): boolean {
     const hash = this.#lock(key);
+    if (this.#keyspace.isRebuilding) this.#keyspace.noteWritten(hash);
     const found = this.#find(hash);
     if (found) this.#keyspace.remove();
     this.#keyspace.unlock(hash);

@@ -51,6 +51,11 @@ export const enum Super {
   /** What the capacity tier is made of: an index of store/tier's TIER_NAMES, and the node of the numa tier. */
   TIER_WORD = 31,
   NUMA_NODE_WORD = 32,
+  /** A Durability: pages of the capacity log differ (layout/log-record). */
+  DURABILITY_WORD = 33,
+  /** Random, new each time the DRAM tier is made; the next page that is opened in the log gets the next generation. */
+  LOG_EPOCH_WORD = 34,
+  LOG_GENERATION_WORD = 35,
 
   /** Check word over what never changes after formatting: see store/format. */
   CHECK_WORD = 48,
@@ -130,6 +135,31 @@ export const enum Super {
   CLIENT_KIB_WORD = 221,
   LENT_PAGES_WORD = 222,
 
+  // The rebuild after a reboot: see store/rebuild.
+  /** 1 = log pages are still to be scanned. */
+  REBUILD_STATE_WORD = 225,
+  /** Next page to look at; pages left to scan; pages there were. */
+  REBUILD_NEXT_WORD = 226,
+  REBUILD_LEFT_WORD = 227,
+  REBUILD_PAGES_WORD = 228,
+  /** Physical databases that have been flushed meanwhile, a bit each. */
+  REBUILD_FLUSHED_WORD = 229,
+  /** Page of bits by hash: keys that were written meanwhile. */
+  REBUILD_WRITTEN_WORD = 230,
+  /** Items that came back; dead, expired or superseded ones; those dropped as damaged; those there was no room for. */
+  REBUILD_ITEMS_WORD = 231,
+  REBUILD_DEAD_WORD = 232,
+  REBUILD_CORRUPT_WORD = 233,
+  REBUILD_LOST_WORD = 234,
+  REBUILD_MS_WORD = 235,
+  /** Of the capacity tier: how long the last flush took, when it ended (seconds), flushes that failed. */
+  PERSIST_MS_WORD = 236,
+  PERSIST_AT_WORD = 237,
+  PERSIST_FAILURES_WORD = 238,
+  /** Lock of whoever writes the warm state (store/capacity-file); how often databases were swapped. */
+  WARM_LOCK_WORD = 239,
+  SWAPS_WORD = 240,
+
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,
 
@@ -138,6 +168,12 @@ export const enum Super {
 
   BYTES = 4096,
   WORDS = 1024,
+}
+
+/** What survives a reboot. */
+export const enum Durability {
+  VOLATILE = 0,
+  WARM = 1,
 }
 
 /** Bit of GATE_WORD: whoever opens the gate must wake the sleepers. */
@@ -187,6 +223,8 @@ export const enum DatabaseState {
   LIVE = 1,
   /** Flushed: its items are unreachable and being removed. */
   DEAD = 2,
+  /** Of a warm pool: flushed and empty, but what the capacity tier's medium says of it may be older. */
+  EMPTIED = 3,
 }
 
 /** Participant table entry, 64 bytes. */
@@ -265,7 +303,17 @@ export const enum PageInfo {
   /** Slab: next and previous page with free chunks. */
   PARTIAL_NEXT_WORD = 6,
   PARTIAL_PREVIOUS_WORD = 7,
+  /** Capacity pages of a warm pool: a PageChange. It outlives the page's use. */
+  CHANGED_WORD = 7,
   WORDS = 8,
+}
+
+/** What is to be done to a page of the capacity tier before it is persistent. */
+export const enum PageChange {
+  NONE = 0,
+  CHANGED = 1,
+  /** To be flushed, then marked as scanned by the rebuild, then flushed again. */
+  SCANNED = 2,
 }
 
 export const enum PageKind {
@@ -291,6 +339,10 @@ export const enum PageKind {
   LENT = 13,
   /** Being reserved again by its owner. */
   RETURNING = 14,
+  /** A log page from before a reboot that the rebuild has not scanned yet. */
+  UNSCANNED = 15,
+  /** What REBUILD_WRITTEN_WORD names. */
+  WRITTEN_KEYS = 16,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

@@ -8,7 +8,8 @@
 import type { DeviceCharge } from '../devices/model/charge.js';
 import type { Bytes } from '../layout/bytes.js';
 import { Page, pageOffset } from '../layout/location.js';
-import { PageInfo, Participant, Super } from '../layout/superblock.js';
+import { identitySalt, LogPage, LogRecord } from '../layout/log-record.js';
+import { Durability, PageInfo, Participant, Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
 
 /** Set in a lock word while somebody may be asleep on it. */
@@ -35,6 +36,12 @@ export class Memory {
   readonly directory: number;
   readonly directoryLength: number;
   readonly pageTable: number;
+  /** Log pages carry what a scan after a reboot needs: where records begin and end, units in front of their items, salt of check words. */
+  readonly isWarm: boolean;
+  readonly logFirstUnit: number;
+  readonly logEndUnit: number;
+  readonly logPrefixUnits: number;
+  readonly logSalt: number;
 
   /** This participant's number, and the value it writes into lock words. */
   self = -1;
@@ -48,6 +55,8 @@ export class Memory {
 
   /** Time that accesses to the capacity tier cost beside their own, when a device is emulated. */
   charge: DeviceCharge | null = null;
+  /** The capacity tier's file. */
+  capacityPath = '';
 
   /** Called with a dead participant's number by a waiter; repairs what it held. Set by the store. */
   repairDead: (participant: number) => void = () => {
@@ -75,6 +84,11 @@ export class Memory {
     this.directory = ctl[Super.DIRECTORY_WORD];
     this.directoryLength = ctl[Super.DIRECTORY_LENGTH_WORD];
     this.pageTable = ctl[Super.PAGE_TABLE_WORD];
+    this.isWarm = ctl[Super.DURABILITY_WORD] === Durability.WARM;
+    this.logFirstUnit = this.isWarm ? LogPage.HEADER_UNITS : 0;
+    this.logEndUnit = this.isWarm ? LogPage.END_UNIT : Page.UNITS;
+    this.logPrefixUnits = this.isWarm ? LogRecord.UNITS : 0;
+    this.logSalt = identitySalt(ctl, Super.IDENTITY_WORD);
   }
 
   /** Binds this view to a participant slot whose page is already allocated. */

@@ -5,8 +5,9 @@
  * free pages are found by a scan from a hint (a page is taken a few hundred times a second at most), so a crash leaves no list to mend.
  * Single pages grow from the bottom of a tier, runs from its top, which keeps long free runs together.
  */
-import { Page } from '../layout/location.js';
-import { PageInfo, PageKind, Super } from '../layout/superblock.js';
+import { Page, pageOffset } from '../layout/location.js';
+import { LogPage } from '../layout/log-record.js';
+import { PageChange, PageInfo, PageKind, Super } from '../layout/superblock.js';
 import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
 
@@ -190,10 +191,27 @@ export class PagePool {
   freeLog(page: number): void {
     const { ctl } = this.#memory;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#voidLog(page);
     this.#unlink(page, Super.LOG_HEAD_WORD, Super.LOG_TAIL_WORD);
     this.#journal.setControl(Super.LOG_COUNT_WORD, ctl[Super.LOG_COUNT_WORD] - 1);
     this.#release(page);
     this.#finish();
+  }
+
+  /** Frees a log page from before a reboot, in which nothing lives. */
+  freeUnscanned(page: number): void {
+    this.#memory.lock(Super.PAGE_LOCK_WORD);
+    this.#voidLog(page);
+    this.#release(page);
+    this.#finish();
+  }
+
+  /** In a warm pool: whoever scans the page after a reboot shall not take what it held for living. */
+  #voidLog(page: number): void {
+    const memory = this.#memory;
+    if (!memory.isWarm) return;
+    memory.arenas[page >>> Page.ARENA_SHIFT].i32[(pageOffset(page) >>> 2) + LogPage.MAGIC_WORD] = 0;
+    Atomics.store(memory.ctl, memory.pageInfo(page) + PageInfo.CHANGED_WORD, PageChange.CHANGED);
   }
 
   /** Owner of an open or taken page: participant number + 1 in the kind word's high half. */
@@ -201,7 +219,9 @@ export class PagePool {
     const { ctl } = this.#memory;
     const info = this.#memory.pageInfo(page);
     this.#journal.setControl(info + PageInfo.KIND_WORD, kind | (slabClass << 8) | (this.#memory.lockMark << 16));
-    for (let i = 1; i < PageInfo.WORDS; i++) ctl[info + i] = 0;
+    // Whether a page of a warm pool is persistent is no matter of its use.
+    const words = this.#memory.isWarm && this.#memory.isCapacity(page) ? PageInfo.CHANGED_WORD : PageInfo.WORDS;
+    for (let i = 1; i < words; i++) ctl[info + i] = 0;
   }
 
   #release(page: number): void {

@@ -91,5 +91,6 @@ function openPool(settings: Settings): StoreHandle {
     numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
     ...(settings.emulate !== 'no' && { emulate: settings.emulate }),
+    durability: settings.durability === 'warm' ? 'warm' : 'volatile',
   });
 }

@@ -20,6 +20,7 @@ import {
 } from '../layout/counters.js';
 import { createSharedScripts } from '../layout/shared-scripts.js';
 import type { StoreHandle } from '../store/open.js';
+import { DurabilityThread } from './durability.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { RollCall } from './roll-call.js';
@@ -61,6 +62,7 @@ export class Supervisor {
   readonly #workers: WorkerThread[] = [];
   /** Threads that have been prepared for the first workers. */
   readonly #prepared: Worker[];
+  readonly #durability: DurabilityThread | null;
   readonly #rollCall = new RollCall();
   readonly #users: UsersOnDemand;
   readonly #saver: Saver;
@@ -82,6 +84,7 @@ export class Supervisor {
     this.#log = log;
     this.#configPath = configPath;
     this.#users = users;
+    this.#durability = settings.durability === 'warm' ? new DurabilityThread(store, log) : null;
     this.counterBlock = createCounterBlock(settings.workers);
     const { shared } = new CounterRow(this.counterBlock, 0);
     this.#saver = new Saver(settings, store, shared, log);
@@ -98,6 +101,7 @@ export class Supervisor {
     for (let index = 0; index < this.settings.workers; index++) this.#workers.push(this.#spawn(index));
     try {
       await Promise.all(this.#workers.map((worker) => worker.ready));
+      await this.#durability?.start();
     } catch (error) {
       await Promise.all(this.#workers.map((worker) => worker.kill()));
       throw error;
@@ -130,6 +134,7 @@ export class Supervisor {
 
   async #stopAll(): Promise<void> {
     await Promise.all([this.#saver.stop(), ...this.#workers.map((worker) => worker.stop(STOP_GRACE_MS))]);
+    await this.#durability?.stop();
     this.#resolveDone();
   }
 

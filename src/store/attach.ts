@@ -77,6 +77,7 @@ function attachTo(handle: StoreHandle, fd: number): Keyspace {
   }
   const memory = new Memory(arenas, fd);
   if (handle.emulate !== undefined) memory.charge = new DeviceCharge(PRESETS[handle.emulate]);
+  memory.capacityPath = handle.capacityPath ?? '';
   const seat = takeSeat(memory, fd, handle.dramPath);
   // With the seat's byte locked nobody formats the pool any more: is it still the one that was mapped?
   const now = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));

@@ -7,6 +7,7 @@
 import { Database, DatabaseState, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
+import { saveSwap } from './persister.js';
 import type { Sweep } from './sweep.js';
 
 export class Databases {
@@ -40,7 +41,8 @@ export class Databases {
   /** Empties one database. The gate is closed. */
   flush(db: number): void {
     const { ctl, databaseTable } = this.#memory;
-    if (this.size(db) === 0) return;
+    const isRebuilding = ctl[Super.REBUILD_STATE_WORD] !== 0;
+    if (this.size(db) === 0 && !isRebuilding) return;
     let fresh = this.#findFree();
     if (fresh < 0) {
       this.#sweep.freeDatabases();
@@ -50,8 +52,14 @@ export class Databases {
       this.#sweep.purgeAll();
       fresh = this.#findFree();
     }
-    if (fresh < 0) throw new Error('no physical database is free after a purge');
     const old = ctl[databaseTable + db];
+    // What the rebuild has yet to find in it is flushed, whatever the number is used for by then.
+    if (isRebuilding) this.#set(Super.REBUILD_FLUSHED_WORD, ctl[Super.REBUILD_FLUSHED_WORD] | (1 << old));
+    if (fresh < 0) {
+      // Of a warm pool that was flushed a dozen times since its state was last made persistent.
+      this.#sweep.removeAll(old);
+      return;
+    }
     this.#set(databaseTable + Database.STATE_WORD + fresh, DatabaseState.LIVE);
     this.#set(databaseTable + db, fresh);
     this.#set(databaseTable + Database.STATE_WORD + old, DatabaseState.DEAD);
@@ -74,6 +82,8 @@ export class Databases {
     const first = ctl[databaseTable + a];
     this.#set(databaseTable + a, ctl[databaseTable + b]);
     this.#set(databaseTable + b, first);
+    // Before anything is written to either: a reboot would find it in the other one.
+    if (this.#memory.isWarm) saveSwap(this.#memory);
   }
 
   /** Flushes `db` once the clock reaches `atMs` (flush_all with a delay); a later call replaces an earlier one, 0 cancels. */

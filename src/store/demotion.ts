@@ -25,6 +25,7 @@ export class Demotion {
   #bytes = 0;
   #toPage = 0;
   #toUnit = 0;
+  #toCheck = 0;
   #isCopied = false;
 
   constructor(keyspace: Keyspace) {
@@ -52,6 +53,7 @@ export class Demotion {
     this.#isCopied = log.append(this.#page, this.#unit, this.#header);
     this.#toPage = log.page;
     this.#toUnit = log.unit;
+    this.#toCheck = log.check;
     return this.#isCopied;
   }
 
@@ -69,6 +71,8 @@ export class Demotion {
   /** Lets the entry that the index stands on point to the copy. */
   link(hash: number): void {
     const keyspace = this.#keyspace;
+    const { index, log } = keyspace;
+    log.confirm(this.#toPage, this.#toUnit, this.#toCheck, index.hasExpiry ? index.expiryMs : 0);
     keyspace.moveEntry(hash, this.#toPage, this.#toUnit);
     keyspace.statistics[Stat.DEMOTED]++;
     keyspace.statistics[Stat.CAPACITY_BYTES_WRITTEN] += unitsOf(this.#bytes) << Page.UNIT_SHIFT;
@@ -76,6 +80,6 @@ export class Demotion {
 
   /** The copy is of no use: its units in the log are dead. */
   drop(): void {
-    if (this.#isCopied) this.#keyspace.log.drop(this.#toPage, unitsOf(this.#bytes));
+    if (this.#isCopied) this.#keyspace.log.drop(this.#toPage, this.#toUnit, unitsOf(this.#bytes));
   }
 }

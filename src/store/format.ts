@@ -4,12 +4,13 @@
  * Owns: where the tables lie behind the superblock. Invariant: READY_WORD is the last word written.
  */
 
-import { ftruncateSync, readSync, writeSync } from 'node:fs';
+import { ftruncateSync } from 'node:fs';
 import { Bucket } from '../layout/bucket.js';
 import { Page } from '../layout/location.js';
 import {
   Database,
   DatabaseState,
+  Durability,
   PageInfo,
   PageKind,
   Participant,
@@ -19,6 +20,7 @@ import {
   Super,
 } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
+import { beginRebuild, formatCapacity, readWords, type WarmFile } from './capacity-file.js';
 import { PoolError } from './errors.js';
 import type { StoreHandle } from './open.js';
 import { TIER_NAMES, type TierName } from './tier.js';
@@ -27,6 +29,7 @@ export interface Geometry {
   readonly dramPages: number;
   readonly capacityPages: number;
   readonly shardShift: number;
+  readonly durability: Durability;
 }
 
 /** Smallest DRAM tier: metadata, one index page, a participant, and some pages for items. */
@@ -36,7 +39,12 @@ const FIRST_BUCKETS = 8;
 /** DRAM that index pages may take at most, as a divisor: bounds the directory. */
 const DIRECTORY_DIVISOR = 1;
 
-export function planGeometry(dramBytes: number, capacityBytes: number, shards: number): Geometry {
+export function planGeometry(
+  dramBytes: number,
+  capacityBytes: number,
+  shards: number,
+  durability: Durability,
+): Geometry {
   const dramPages = Math.floor(dramBytes / Page.BYTES);
   const capacityPages = Math.floor(capacityBytes / Page.BYTES);
   if (dramPages < MIN_DRAM_PAGES) {
@@ -50,7 +58,7 @@ export function planGeometry(dramBytes: number, capacityBytes: number, shards: n
   if (!Number.isInteger(shardShift) || shardShift < 5 || shardShift > 12) {
     throw new PoolError('POOL_SIZE', '', `shards must be a power of two from 32 to 4096, not ${shards}`);
   }
-  return { dramPages, capacityPages, shardShift };
+  return { dramPages, capacityPages, shardShift, durability };
 }
 
 interface Tables {
@@ -88,7 +96,8 @@ function capacityBase(dramPages: number): number {
 }
 
 /**
- * Reserves both files and writes an empty store. `random`: identity (4 words) and hash seed (2). `isInUse` is asked once the old content
+ * Reserves both files and writes an empty store. `random`: identity (4 words), hash seed (2) and epoch (1). `warm`: the capacity tier's file is
+ * kept as it is, for the rebuild, and with it identity and seed. `isInUse` is asked once the old content
  * has been marked as void: whoever attaches looks at that mark after it has taken its seat.
  */
 export function format(
@@ -96,8 +105,10 @@ export function format(
   handle: StoreHandle,
   geometry: Geometry,
   random: Int32Array,
+  warm: WarmFile | null,
   isInUse: () => boolean,
 ): void {
+  if (warm !== null) random.set(warm.random);
   const tables = layTables(geometry);
   if (tables.metaPages + 4 > geometry.dramPages || tables.metaPages > Page.ARENA_PAGES) {
     throw new PoolError(
@@ -117,12 +128,18 @@ export function format(
     addon.releaseArena(arena);
     throw new PoolError('POOL_BUSY', handle.dramPath, 'another process has begun to use the pool');
   }
-  if (handle.capacityPath !== null) formatCapacity(handle.capacityPath, geometry.capacityPages, random);
+  const { capacityPages, durability } = geometry;
+  if (handle.capacityPath !== null && warm === null)
+    formatCapacity(handle.capacityPath, capacityPages, random, durability);
   ctl.fill(0, 0, (tables.metaPages * Page.BYTES) / 4);
   writeSuperblock(ctl, geometry, tables, random);
   ctl[Super.TIER_WORD] = TIER_NAMES.indexOf(handle.tier);
   ctl[Super.NUMA_NODE_WORD] = handle.numaNode;
   writeTables(ctl, geometry, tables);
+  if (durability === Durability.WARM) prepareWarm(ctl, tables);
+  if (handle.capacityPath !== null && warm !== null) {
+    prepareRebuild(ctl, geometry, tables, warm, beginRebuild(handle.capacityPath, capacityPages, warm, random[6]));
+  }
   ctl[Super.CHECK_WORD] = checkWord(ctl);
   Atomics.store(ctl, Super.READY_WORD, 1);
   addon.releaseArena(arena);
@@ -140,6 +157,8 @@ function checkWord(words: Int32Array): number {
   for (let word = Super.DRAM_PAGES_WORD; word < Super.POLICY_WORD; word++) mix(word);
   mix(Super.TIER_WORD);
   mix(Super.NUMA_NODE_WORD);
+  // Pools of before it was there have 0 in it.
+  if (words[Super.DURABILITY_WORD] !== Durability.VOLATILE) mix(Super.DURABILITY_WORD);
   return check | 0;
 }
 
@@ -149,59 +168,6 @@ function reserve(fd: number, path: string, bytes: number): void {
   } catch (error) {
     throw PoolError.from(error, path, `cannot reserve ${bytes / Page.BYTES} MiB`);
   }
-}
-
-/**
- * The capacity file carries a trailer in one page behind its last: the pool's identity, then magic, version and byte order.
- * A file that has none and is not empty is somebody's.
- */
-function formatCapacity(path: string, pages: number, identity: Int32Array): void {
-  const fd = addon.openFile(path, true, false);
-  try {
-    const oldBytes = addon.fileBytes(fd);
-    if (oldBytes > 0 && !isOwnCapacity(fd, oldBytes)) {
-      throw new PoolError('POOL_FOREIGN', path, 'this is not the capacity file of an Entresol pool');
-    }
-    reserve(fd, path, (pages + 1) * Page.BYTES);
-    if (oldBytes > (pages + 1) * Page.BYTES) ftruncateSync(fd, (pages + 1) * Page.BYTES);
-    const trailer = new Int32Array(Trailer.WORDS);
-    trailer.set(identity.subarray(0, 4));
-    trailer[Trailer.MAGIC_WORD] = Super.MAGIC;
-    trailer[Trailer.VERSION_WORD] = Super.VERSION;
-    trailer[Trailer.BYTE_ORDER_WORD] = Super.BYTE_ORDER;
-    writeSync(fd, new Uint8Array(trailer.buffer), 0, trailer.byteLength, pages * Page.BYTES);
-  } finally {
-    addon.closeFile(fd);
-  }
-}
-
-const enum Trailer {
-  IDENTITY_WORD = 0,
-  MAGIC_WORD = 4,
-  VERSION_WORD = 5,
-  BYTE_ORDER_WORD = 6,
-  WORDS = 8,
-}
-
-function readWords(fd: number, offset: number, count: number): Int32Array {
-  const words = new Int32Array(count);
-  readSync(fd, new Uint8Array(words.buffer), 0, count * 4, offset);
-  return words;
-}
-
-/** True for a capacity file of ours, or one whose formatting was cut short (still all zeros where it would tell). */
-function isOwnCapacity(fd: number, bytes: number): boolean {
-  const last = Math.floor((bytes - 1) / Page.BYTES) * Page.BYTES;
-  const trailer = readWords(fd, last, Trailer.WORDS);
-  if (trailer[Trailer.MAGIC_WORD] === Super.MAGIC) return true;
-  return trailer.every((word) => word === 0) && readWords(fd, 0, Super.WORDS).every((word) => word === 0);
-}
-
-/** The identity in a capacity file of so many pages; '' when it has no trailer there. */
-export function capacityIdentity(fd: number, pages: number): string {
-  if (addon.fileBytes(fd) < pages * Page.BYTES + Trailer.WORDS * 4) return '';
-  const trailer = readWords(fd, pages * Page.BYTES, Trailer.WORDS);
-  return trailer[Trailer.MAGIC_WORD] === Super.MAGIC ? trailer.subarray(0, Trailer.MAGIC_WORD).join(':') : '';
 }
 
 /** Items in a pool whose superblock has been checked. */
@@ -223,6 +189,8 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl.set(random.subarray(0, 4), Super.IDENTITY_WORD);
   ctl[Super.SEED_LOW_WORD] = random[4];
   ctl[Super.SEED_HIGH_WORD] = random[5];
+  ctl[Super.DURABILITY_WORD] = geometry.durability;
+  ctl[Super.LOG_EPOCH_WORD] = random[6];
   ctl[Super.META_PAGES_WORD] = tables.metaPages;
   ctl[Super.SHARD_TABLE_WORD] = tables.shard;
   ctl[Super.PARTICIPANT_TABLE_WORD] = tables.participant;
@@ -239,9 +207,13 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl[Super.CAPACITY_HINT_WORD] = capacityBase(geometry.dramPages);
 }
 
+function firstIndexPages({ shardShift }: Geometry): number {
+  return Math.ceil(((1 << shardShift) * FIRST_BUCKETS) / Bucket.PER_PAGE);
+}
+
 function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void {
   const shards = 1 << geometry.shardShift;
-  const indexPages = Math.ceil((shards * FIRST_BUCKETS) / Bucket.PER_PAGE);
+  const indexPages = firstIndexPages(geometry);
   for (let page = 0; page < tables.metaPages; page++) ctl[tables.page + page * PageInfo.WORDS] = PageKind.META;
   for (let i = 0; i < indexPages; i++) {
     const page = tables.metaPages + i;
@@ -258,6 +230,51 @@ function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void 
     ctl[tables.database + Database.MAP_WORD + db] = db;
     ctl[tables.database + Database.STATE_WORD + db] = DatabaseState.LIVE;
   }
+}
+
+/** Versions go on from the clock, so that none of before the reboot comes back: a shard takes fewer than a million in a second. */
+const VERSIONS_A_MS = 1024;
+
+function prepareWarm(ctl: Int32Array, tables: Tables): void {
+  const shards = 1 << ctl[Super.SHARD_SHIFT_WORD];
+  const version = Date.now() * VERSIONS_A_MS;
+  for (let shard = 0; shard < shards; shard++) {
+    ctl[tables.shard + shard * Shard.WORDS + Shard.VERSION_HIGH_WORD] = Math.floor(version / 0x1_0000_0000);
+  }
+}
+
+/** What the log holds from before the reboot is left to the rebuild (store/rebuild): its pages are neither free nor in the log. */
+function prepareRebuild(
+  ctl: Int32Array,
+  geometry: Geometry,
+  tables: Tables,
+  warm: WarmFile,
+  logPages: readonly number[],
+): void {
+  for (let physical = 0; physical < Database.DRAFTS; physical++) {
+    ctl[tables.database + Database.STATE_WORD + physical] = DatabaseState.FREE;
+  }
+  for (let db = 0; db < Database.LOGICAL; db++) {
+    ctl[tables.database + Database.MAP_WORD + db] = warm.databases[db];
+    ctl[tables.database + Database.STATE_WORD + warm.databases[db]] = DatabaseState.LIVE;
+  }
+  if (logPages.length === 0) return;
+  // What was flushed before the reboot, and not yet removed.
+  let flushed = ~0;
+  for (const physical of warm.databases) flushed &= ~(1 << physical);
+  ctl[Super.REBUILD_FLUSHED_WORD] = flushed;
+  const base = capacityBase(geometry.dramPages);
+  for (const number of logPages) ctl[tables.page + (base + number) * PageInfo.WORDS] = PageKind.UNSCANNED;
+  ctl[Super.CAPACITY_FREE_WORD] -= logPages.length;
+  ctl[Super.REBUILD_NEXT_WORD] = base;
+  ctl[Super.REBUILD_LEFT_WORD] = logPages.length;
+  ctl[Super.REBUILD_PAGES_WORD] = logPages.length;
+  const written = tables.metaPages + firstIndexPages(geometry);
+  ctl.fill(0, (written * Page.BYTES) / 4, ((written + 1) * Page.BYTES) / 4);
+  ctl[tables.page + written * PageInfo.WORDS] = PageKind.WRITTEN_KEYS;
+  ctl[Super.DRAM_FREE_WORD]--;
+  ctl[Super.REBUILD_WRITTEN_WORD] = written;
+  ctl[Super.REBUILD_STATE_WORD] = 1;
 }
 
 export interface Existing {
@@ -300,6 +317,7 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
     dramPages: words[Super.DRAM_PAGES_WORD],
     capacityPages: words[Super.CAPACITY_PAGES_WORD],
     shardShift: words[Super.SHARD_SHIFT_WORD],
+    durability: words[Super.DURABILITY_WORD],
   };
   if (words[Super.BYTE_ORDER_WORD] !== Super.BYTE_ORDER || words[Super.CHECK_WORD] !== checkWord(words)) {
     throw new PoolError('POOL_CORRUPT', path, 'the header is damaged; remove the file to begin with an empty pool');
@@ -322,7 +340,7 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
 }
 
 const UNFINISHED: Existing = {
-  geometry: { dramPages: 0, capacityPages: 0, shardShift: 0 },
+  geometry: { dramPages: 0, capacityPages: 0, shardShift: 0, durability: Durability.VOLATILE },
   identity: '',
   ready: false,
   tier: 'none',

@@ -5,8 +5,8 @@
  * journal and each chunk taken or unlinked is in a held slot, so that whoever finds this participant dead can put all of it back.
  */
 import { Item, itemBytes } from '../layout/item.js';
-import { locationOffset, Page, unitsOf } from '../layout/location.js';
-import { Database, PageKind, Shard } from '../layout/superblock.js';
+import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
+import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
 import { MOVING_SLOT, STAGED_SLOT, UNPINNED_SLOT } from '../memory/held.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import type { Notify } from './change-feed.js';
@@ -17,6 +17,8 @@ import { ItemFinder, type KeyspaceParts } from './item-finder.js';
 export const INLINE_VALUE_BYTES = 16384;
 /** In held slots, marks a chunk that was linked (not unlinked) by the running command. */
 export const LINKED = 0x10000;
+/** Bits of the page of keys written during a rebuild: one for each of so many hashes. A collision costs a key its coming back. */
+export const WRITTEN_BITS = Page.BYTES * 8;
 
 export abstract class ItemCursor extends ItemFinder {
   /** The staged slot holds an item that the running command has linked; a second one moves it to the deferred slots. */
@@ -83,6 +85,7 @@ export abstract class ItemCursor extends ItemFinder {
     const item = this.arenas[page >>> Page.ARENA_SHIFT];
     const { i32 } = item;
     const hash = i32[header + Item.HASH_WORD];
+    if (this.isRebuilding) this.noteWritten(hash);
     const counts = this.counts(hash, i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT);
     if (this.ctl[index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) this.feed.noteRemoval(item, header, event);
     if ((this.feed.notifies & event) !== 0) this.feed.noteEvent(event, item, header);
@@ -90,6 +93,20 @@ export abstract class ItemCursor extends ItemFinder {
     if (index.hasExpiry) this.ctl[counts + Database.EXPIRING_OFFSET]--;
     this.discard(page, unit);
     index.remove(hash);
+  }
+
+  /** Log pages from before a reboot are still to be scanned (store/rebuild). */
+  get isRebuilding(): boolean {
+    return this.ctl[Super.REBUILD_STATE_WORD] !== 0;
+  }
+
+  /** A command that changes a key has run, found or not: what the rebuild still finds of it is too old. Its lock is held. */
+  noteWritten(hash: number): void {
+    const page = this.ctl[Super.REBUILD_WRITTEN_WORD];
+    if (page === NO_PAGE) return;
+    const bit = (hash >>> 0) & (WRITTEN_BITS - 1);
+    const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
+    Atomics.or(i32, (pageOffset(page) >>> 2) + (bit >>> 5), 1 << (bit & 31));
   }
 
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */
@@ -116,7 +133,7 @@ export abstract class ItemCursor extends ItemFinder {
     const header = locationOffset(page, unit) >>> 2;
     const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
     const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
-    this.log.drop(page, unitsOf(itemBytes(keyLength, i32[header + Item.VALUE_LENGTH_WORD])));
+    this.log.drop(page, unit, unitsOf(itemBytes(keyLength, i32[header + Item.VALUE_LENGTH_WORD])));
   }
 
   protected counts(hash: number, database: number): number {

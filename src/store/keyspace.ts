@@ -16,6 +16,7 @@ import { PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Adoption } from './adoption.js';
 import { Background } from './background.js';
 import { Notify } from './change-feed.js';
 import { chargeClients } from './client-memory.js';
@@ -32,7 +33,6 @@ import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
-import { Staging } from './staging.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
 
@@ -40,7 +40,7 @@ export { INLINE_VALUE_BYTES } from './item-cursor.js';
 export type { KeyspaceParts } from './item-finder.js';
 export type { StageSlot } from './staging.js';
 
-export class Keyspace extends Staging {
+export class Keyspace extends Adoption {
   readonly lockSet: LockSet;
   readonly gate: Gate;
   readonly eviction: Eviction;
@@ -301,6 +301,7 @@ export class Keyspace extends Staging {
     const hash = this.cursorHash;
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
+    this.log.noteExpiry(this.page, this.unit, expiryMs);
     if (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
       this.feed.noteChange(this.value, this.itemOffset >>> 2, false);
     }

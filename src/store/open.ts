@@ -9,11 +9,12 @@ import { join, resolve } from 'node:path';
 import { type DaxProbe, probeDax } from '../devices/dax-probe.js';
 import type { PresetName } from '../devices/model/presets.js';
 import { Page } from '../layout/location.js';
-import { Participant, Super } from '../layout/superblock.js';
+import { Durability, Participant, Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
+import { capacityIdentity, readWarmFile, type WarmFile } from './capacity-file.js';
 import { makeDirectory, waitForByte } from './claim.js';
 import { PoolError } from './errors.js';
-import { capacityIdentity, checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
+import { checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
 import { randomWords } from './random.js';
@@ -35,6 +36,8 @@ export interface StoreOptions {
   readonly hugePages?: boolean;
   /** Device whose time accesses to the capacity tier are charged (devices/model); default none. */
   readonly emulate?: PresetName;
+  /** What survives a reboot of the machine: nothing, or what lies in the capacity tier. Default volatile. */
+  readonly durability?: 'volatile' | 'warm';
 }
 
 /** What another thread or process needs to attach: paths and sizes, nothing more. */
@@ -61,7 +64,8 @@ export function openStore(options: StoreOptions): StoreHandle {
   const directory = resolve(options.pool);
   makeDirectory(directory);
   const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
-  const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS);
+  const durability = options.durability === 'warm' ? Durability.WARM : Durability.VOLATILE;
+  const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS, durability);
   const numaNode = options.numaNode ?? 0;
   const { tier } = decideTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
   const name = makePoolName(directory);
@@ -173,8 +177,8 @@ export function openTier(path: string, create: boolean): number {
 }
 
 const FORMAT_WAIT_MS = 30_000;
-/** The seed of the hash, and the identity. */
-const IDENTITY_WORDS = 6;
+/** The identity, the seed of the hash, and the epoch of the log. */
+const RANDOM_WORDS = 7;
 
 function inUse(fd: number): boolean {
   for (let p = 0; p < Participant.MAX; p++) if (addon.isByteLocked(fd, p)) return true;
@@ -195,9 +199,11 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
       refuseIfUsed(fd, handle, existing.geometry, isSame);
     }
   }
-  format(fd, handle, geometry, randomWords(IDENTITY_WORDS), () => inUse(fd));
+  const warm = geometry.durability === Durability.WARM ? findWarm(handle, geometry) : null;
+  format(fd, handle, geometry, randomWords(RANDOM_WORDS), warm, () => inUse(fd));
   setPolicy(fd, geometry, options);
-  return true;
+  // One that is to be rebuilt after a reboot is none to load a file of older data into.
+  return warm === null;
 }
 
 function refuseIfUsed(fd: number, handle: StoreHandle, has: Geometry, isSame: boolean): void {
@@ -221,12 +227,28 @@ function refuseIfUsed(fd: number, handle: StoreHandle, has: Geometry, isSame: bo
   throw new PoolError(
     'POOL_SIZE',
     handle.dramPath,
-    `the pool holds ${items} items in ${sizes} (tier and number of shards are fixed too); ask for these sizes, or remove the file to begin with an empty pool`,
+    `the pool holds ${items} items in ${sizes} (tier, durability and number of shards are fixed too); ask for these sizes, or remove the file to begin with an empty pool`,
   );
 }
 
 function sameGeometry(a: Geometry, b: Geometry): boolean {
-  return a.dramPages === b.dramPages && a.capacityPages === b.capacityPages && a.shardShift === b.shardShift;
+  return (
+    a.dramPages === b.dramPages &&
+    a.capacityPages === b.capacityPages &&
+    a.shardShift === b.shardShift &&
+    a.durability === b.durability
+  );
+}
+
+/** What the capacity file holds from before a reboot; null = nothing that can be used. */
+function findWarm({ capacityPath: path }: StoreHandle, geometry: Geometry): WarmFile | null {
+  if (path === null || !existsSync(path)) return null;
+  const fd = openTier(path, false);
+  try {
+    return readWarmFile(fd, path, geometry.capacityPages);
+  } finally {
+    addon.closeFile(fd);
+  }
 }
 
 /** True when the capacity file is the one that the DRAM tier's locations mean. */

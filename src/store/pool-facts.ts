@@ -41,6 +41,8 @@ const KINDS = {
   mailbox: PageKind.MAILBOX,
   waits: PageKind.WAITS,
   interest: PageKind.INTEREST,
+  unscanned: PageKind.UNSCANNED,
+  'written-keys': PageKind.WRITTEN_KEYS,
 } as const;
 
 function countPages(memory: Memory, first: number, count: number): Partial<Record<PageKindName, number>> {

@@ -69,7 +69,7 @@ export class Reclaim {
     let page = ctl[Super.RECLAIM_PAGE_WORD];
     if (page === NO_PAGE) {
       page = this.#choosePage();
-      ctl[Super.RECLAIM_UNIT_WORD] = 0;
+      ctl[Super.RECLAIM_UNIT_WORD] = this.#memory.logFirstUnit;
       ctl[Super.RECLAIM_LEFT_WORD] = 0;
       ctl[Super.RECLAIM_PAGE_WORD] = page;
     }
@@ -117,8 +117,10 @@ export class Reclaim {
     const info = memory.pageInfo(page);
     const end = ctl[info + PageInfo.FREE_HEAD_WORD];
     const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-    let unit = ctl[Super.RECLAIM_UNIT_WORD];
-    for (let i = 0; i < itemCount && unit < end; i++) {
+    const prefix = memory.logPrefixUnits;
+    let position = ctl[Super.RECLAIM_UNIT_WORD];
+    for (let i = 0; i < itemCount && position < end; i++) {
+      const unit = position + prefix;
       const header = locationOffset(page, unit) >>> 2;
       for (let word = 0; word < Item.HEADER_WORDS; word++) this.#header[word] = i32[header + word];
       const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
@@ -126,14 +128,14 @@ export class Reclaim {
       const settled = this.#settleItem(i32[header + Item.HASH_WORD], page, unit, bytes);
       if (settled === Settled.STUCK) return false;
       if (settled === Settled.BUSY) ctl[Super.RECLAIM_LEFT_WORD]++;
-      unit += unitsOf(bytes);
-      ctl[Super.RECLAIM_UNIT_WORD] = unit;
+      position = unit + unitsOf(bytes);
+      ctl[Super.RECLAIM_UNIT_WORD] = position;
     }
-    if (unit < end) return true;
+    if (position < end) return true;
     if (ctl[Super.RECLAIM_LEFT_WORD] > 0) {
       // Once more from the start: most of it is dead by now.
       ctl[Super.RECLAIM_LEFT_WORD] = 0;
-      ctl[Super.RECLAIM_UNIT_WORD] = 0;
+      ctl[Super.RECLAIM_UNIT_WORD] = memory.logFirstUnit;
       return false;
     }
     // Every item was seen dead, under its shard's lock: nothing but a pin can still mean this page.
@@ -156,12 +158,12 @@ export class Reclaim {
     // Without the lock: items of the log never change, and only who holds the reclaim lock frees their page.
     const isCopied = log.append(page, unit, this.#header);
     if (!this.#lock(hash)) {
-      if (isCopied) log.drop(log.page, unitsOf(bytes));
+      if (isCopied) log.drop(log.page, log.unit, unitsOf(bytes));
       return Settled.BUSY;
     }
     const isLive = this.#index.findLocation(hash, page, unit);
     const kept = isLive ? this.#keep(hash, page, unit, isCopied) : Settled.DONE;
-    if (isCopied && !isLive) log.drop(log.page, unitsOf(bytes));
+    if (isCopied && !isLive) log.drop(log.page, log.unit, unitsOf(bytes));
     this.#unlock(hash);
     return kept;
   }
@@ -210,7 +212,9 @@ export class Reclaim {
     const index = this.#index;
     if (isCopied) {
       index.setFrequency(Math.max(0, index.frequency - 1));
-      keyspace.moveEntry(hash, keyspace.log.page, keyspace.log.unit);
+      const { log } = keyspace;
+      log.confirm(log.page, log.unit, log.check, index.hasExpiry ? index.expiryMs : 0);
+      keyspace.moveEntry(hash, log.page, log.unit);
       keyspace.statistics[Stat.RECLAIM_KEPT]++;
       return Settled.DONE;
     }

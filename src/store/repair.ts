@@ -377,6 +377,7 @@ function recountLogPage(keyspace: Keyspace, page: number): void {
   let live = 0;
   forEachLogItem(memory, page, (unit, units, hash) => {
     if (isLinked(keyspace, hash, page, unit)) live += units;
+    else if (memory.isWarm) keyspace.log.markDead(page, unit);
   });
   Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live);
 }
@@ -388,13 +389,14 @@ export function forEachLogItem(
 ): void {
   const end = memory.ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
   const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-  for (let unit = 0; unit < end; ) {
+  for (let position = memory.logFirstUnit; position < end; ) {
+    const unit = position + memory.logPrefixUnits;
     const header = locationOffset(page, unit) >>> 2;
     const bytes =
       Item.HEADER_BYTES + (i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK) + i32[header + Item.VALUE_LENGTH_WORD];
     const units = (bytes + Page.UNIT_BYTES - 1) >>> Page.UNIT_SHIFT;
     visit(unit, units, i32[header + Item.HASH_WORD]);
-    unit += units;
+    position = unit + units;
   }
 }
 

@@ -101,7 +101,7 @@ export function collectStats(memory: Memory): StoreStats {
     expiring += ctl[memory.shardTable + shard * Shard.WORDS + Shard.EXPIRING_WORD];
   }
   const used = new Float64Array(CLASS_COUNT);
-  const kinds = new Float64Array(16);
+  const kinds = new Float64Array(32);
   let slabUsed = 0;
   let logLive = 0;
   const visit = (page: number): void => {

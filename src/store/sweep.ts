@@ -5,6 +5,8 @@
  * a database was flushed, no item of it is left and its physical number is free again.
  */
 import { Bucket } from '../layout/bucket.js';
+import { Item } from '../layout/item.js';
+import { locationOffset, Page } from '../layout/location.js';
 import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
@@ -107,12 +109,36 @@ export class Sweep {
     this.freeDatabases();
   }
 
+  /** Removes every item of one database, one by one. The gate is closed. */
+  removeAll(database: number): void {
+    const { index } = this.#keyspace;
+    for (let shard = 0; shard < this.#memory.shardCount; shard++) {
+      const buckets = this.#ctl[this.#memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
+      for (let bucket = 0; bucket < buckets; bucket++) {
+        index.openBucket(bucket, shard);
+        do {
+          for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+            if (index.words[index.base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
+            index.slot = slot;
+            const header = locationOffset(index.page, index.unit) >>> 2;
+            const { i32 } = this.#memory.arenas[index.page >>> Page.ARENA_SHIFT];
+            if (i32[header + Item.SHAPE_WORD] >>> Item.DB_SHIFT === database) this.#keyspace.removeEntry(Notify.NONE);
+          }
+        } while (index.next());
+        this.#keyspace.settle();
+        this.#keyspace.freeUnlinked();
+      }
+    }
+  }
+
   /** Gives physical databases that are flushed and empty back for use. */
   freeDatabases(): void {
     const table = this.#memory.databaseTable;
+    // Of a warm pool, once a flush has made sure of it (store/persister).
+    const emptied = this.#memory.isWarm ? DatabaseState.EMPTIED : DatabaseState.FREE;
     for (let physical = 0; physical < Database.PHYSICAL; physical++) {
       const state = table + Database.STATE_WORD + physical;
-      if (this.#ctl[state] === DatabaseState.DEAD && this.#count(physical) === 0) this.#ctl[state] = DatabaseState.FREE;
+      if (this.#ctl[state] === DatabaseState.DEAD && this.#count(physical) === 0) this.#ctl[state] = emptied;
     }
   }
 

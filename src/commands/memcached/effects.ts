@@ -46,6 +46,7 @@ export function removeString(context: MemcachedContext, compareCas: number): Rem
   if (context.prefixes.isOn) context.prefixes.delete();
   const h = context.hashKey();
   context.lock(h);
+  if (keyspace.isRebuilding) keyspace.noteWritten(h);
   const lookup = findString(context, h);
   if (lookup !== Lookup.HIT) {
     context.unlock(h);

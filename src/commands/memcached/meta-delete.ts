@@ -53,6 +53,7 @@ export function metaDelete(context: MemcachedContext): void {
 
 function remove(context: MemcachedContext, h: number): DeleteResult {
   const { keyspace, flags } = context;
+  if (keyspace.isRebuilding) keyspace.noteWritten(h);
   if (!context.lookUp(h)) return DeleteResult.NOT_FOUND;
   if (keyspace.type !== ItemType.STRING) return DeleteResult.WRONG_TYPE;
   if ((flags.upper & Upper.C) !== 0 && flags.compareCas !== context.version) return DeleteResult.EXISTS;

@@ -136,6 +136,7 @@ function giveUp(context: MemcachedContext, h: number, mode: StoreMode): StoreRes
 export function dropOld(context: MemcachedContext, h: number): void {
   const { keyspace } = context;
   context.lock(h);
+  if (keyspace.isRebuilding) keyspace.noteWritten(h);
   if (context.findKey(h) && keyspace.type === ItemType.STRING) keyspace.remove();
   context.unlock(h);
 }

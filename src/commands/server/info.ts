@@ -7,6 +7,7 @@
 import { hostname, release, totalmem, type } from 'node:os';
 import { CommandStat, Counter, Saving } from '../../layout/counters.js';
 import { ERROR_NAMES_MAX } from '../../layout/error-names.js';
+import { Super } from '../../layout/superblock.js';
 import { ERROR_CODES } from '../../protocol/resp/error-codes.js';
 import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
@@ -181,6 +182,25 @@ function scriptFields({ environment: { scripting, totals } }: Context): readonly
   ];
 }
 
+/** Of a warm pool: what came back after the last reboot, and how the capacity tier's flushes go. */
+function warmFields(context: Context): readonly Field[] {
+  const { ctl, isWarm } = context.environment.keyspace.memory;
+  if (!isWarm) return [];
+  return [
+    ['rebuild_in_progress', ctl[Super.REBUILD_STATE_WORD]],
+    ['rebuild_pages', ctl[Super.REBUILD_PAGES_WORD]],
+    ['rebuild_pages_left', ctl[Super.REBUILD_LEFT_WORD]],
+    ['rebuild_items', ctl[Super.REBUILD_ITEMS_WORD]],
+    ['rebuild_dead_items', ctl[Super.REBUILD_DEAD_WORD]],
+    ['rebuild_corrupt', ctl[Super.REBUILD_CORRUPT_WORD]],
+    ['rebuild_lost_items', ctl[Super.REBUILD_LOST_WORD]],
+    ['rebuild_time_ms', ctl[Super.REBUILD_MS_WORD]],
+    ['warm_last_flush_time', ctl[Super.PERSIST_AT_WORD]],
+    ['warm_last_flush_ms', ctl[Super.PERSIST_MS_WORD]],
+    ['warm_flush_failures', ctl[Super.PERSIST_FAILURES_WORD]],
+  ];
+}
+
 function persistenceSection(context: Context): readonly Field[] {
   const { saving, sinceS, savedAtS, hasFailed, seconds, saves } = saveState(context);
   return [
@@ -194,6 +214,7 @@ function persistenceSection(context: Context): readonly Field[] {
     ['rdb_last_bgsave_time_sec', seconds],
     ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? Math.floor(context.nowMs / 1000) - sinceS : -1],
     ['rdb_saves', saves],
+    ...warmFields(context),
     ['aof_enabled', 0],
     ['aof_rewrite_in_progress', 0],
     ['aof_rewrite_scheduled', 0],

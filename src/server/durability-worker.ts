@@ -1,0 +1,83 @@
+/**
+ * Entry of the durability thread of a warm pool: rebuilds the index after a reboot, and makes the log persistent once a second.
+ *
+ * An ordinary Node thread with a seat in the pool of its own: it waits for the medium, so that workers never do. Invariant: the
+ * log is made persistent at least once a second also while the rebuild is under way.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Super } from '../layout/superblock.js';
+import { attach, detach } from '../store/attach.js';
+import type { StoreHandle } from '../store/open.js';
+import { Persister } from '../store/persister.js';
+import { Rebuild } from '../store/rebuild.js';
+import type { FromDurability } from './durability.js';
+
+/** Between two flushes: half of what may be lost, the other half is for the flush itself. */
+const PERIOD_MS = 500;
+/** The rebuild works so long before messages are looked at. */
+const REBUILD_SLICE_MS = 20;
+
+const port = parentPort!;
+const post = (message: FromDurability): void => port.postMessage(message);
+
+const keyspace = attach(workerData as StoreHandle);
+const { ctl } = keyspace.memory;
+const persister = new Persister(keyspace);
+const rebuild = new Rebuild(keyspace);
+let nextPersistMs = 0;
+let isFailing = false;
+let timer: NodeJS.Timeout | null = null;
+
+function persist(): void {
+  try {
+    persister.run();
+    if (isFailing) post({ type: 'log', level: 'notice', message: 'the capacity tier is persistent again' });
+    isFailing = false;
+  } catch (error) {
+    ctl[Super.PERSIST_FAILURES_WORD]++;
+    if (!isFailing) {
+      const reason = error instanceof Error ? error.message : String(error);
+      post({ type: 'log', level: 'warning', message: `cannot make the capacity tier persistent: ${reason}` });
+    }
+    isFailing = true;
+  }
+}
+
+function rebuildSlice(): boolean {
+  const endMs = performance.now() + REBUILD_SLICE_MS;
+  let hasMore = true;
+  while (hasMore && performance.now() < endMs) {
+    keyspace.enterBatch();
+    keyspace.refreshClock();
+    hasMore = rebuild.step();
+    keyspace.leaveBatch();
+  }
+  if (!hasMore) {
+    const items = ctl[Super.REBUILD_ITEMS_WORD];
+    const corrupt = ctl[Super.REBUILD_CORRUPT_WORD];
+    const took = ctl[Super.REBUILD_MS_WORD];
+    const message = `rebuilt from the capacity tier: ${items} items in ${took} ms, ${corrupt} damaged ones dropped`;
+    post({ type: 'log', level: 'notice', message });
+  }
+  return hasMore;
+}
+
+function turn(): void {
+  timer = null;
+  if (performance.now() >= nextPersistMs) {
+    persist();
+    nextPersistMs = performance.now() + PERIOD_MS;
+  }
+  const isBusy = rebuild.isUnderWay && rebuildSlice();
+  timer = setTimeout(turn, isBusy ? 0 : Math.max(1, nextPersistMs - performance.now()));
+}
+
+/** The only message: the workers have ended, what they wrote last is to be kept. */
+port.once('message', () => {
+  if (timer !== null) clearTimeout(timer);
+  persister.run();
+  detach(keyspace);
+});
+
+post({ type: 'ready' });
+turn();
