@@ -272,6 +272,14 @@ test('tracked keys, subscriptions and watched keys are counted, and are not when
   await busy.until(() => busy.text.endsWith('+OK\r\n'), 'the reply');
   expect(tracking - (await figure('used_memory_overhead'))).toBeGreaterThan(2 * MIB);
 
+  const prefixes = keys.slice(0, 5000).flatMap((key) => ['PREFIX', `${key}:`]);
+  busy.write(multibulk(['CLIENT', 'TRACKING', 'on', 'BCAST', ...prefixes]));
+  await busy.until(() => busy.text.endsWith('+OK\r\n+OK\r\n'), 'the reply');
+  expect((await figure('mem_clients_normal')) - clientsBefore).toBeGreaterThan(2 * MIB);
+  busy.write('CLIENT TRACKING off\r\n');
+  await busy.until(() => busy.text.endsWith('+OK\r\n+OK\r\n+OK\r\n'), 'the reply');
+  expect((await figure('mem_clients_normal')) - clientsBefore).toBeLessThan(MIB / 4);
+
   busy.write(multibulk(['SUBSCRIBE', ...keys]));
   await busy.until(() => busy.text.endsWith(':10000\r\n'), 'the replies');
   expect((await figure('mem_clients_normal')) - clientsBefore).toBeGreaterThan(2 * MIB);

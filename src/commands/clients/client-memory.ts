@@ -12,6 +12,8 @@ import type { Client } from './client.js';
 export const SUBSCRIPTION_BYTES = 270;
 /** A key that is remembered for CLIENT TRACKING, beside the key. */
 export const TRACKED_KEY_BYTES = 220;
+/** A prefix of keys that a client tracks, beside the prefix: the worker keeps what has changed under it. */
+export const TRACKED_PREFIX_BYTES = 400;
 /** A key under WATCH, beside the key. */
 export const WATCHED_KEY_BYTES = 500;
 export const BLOCKED_CLIENT_BYTES = 500;

@@ -12,7 +12,7 @@ import { ParticipantRole } from '../../layout/superblock.js';
 import type { Reply } from '../../protocol/resp/reply.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Attention, type Client } from '../clients/client.js';
-import { TRACKED_KEY_BYTES } from '../clients/client-memory.js';
+import { charge, TRACKED_KEY_BYTES, TRACKED_PREFIX_BYTES } from '../clients/client-memory.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { byteString } from '../numbers.js';
@@ -75,6 +75,7 @@ export class TrackingTable {
     const before = client.tracking;
     const prefixes = tracking.broadcast && tracking.prefixes.length === 0 ? [''] : tracking.prefixes;
     const all = [...new Set([...(before?.prefixes ?? []), ...prefixes])].sort();
+    charge(client, this.#environment.counters.values, prefixBytes(all) - prefixBytes(before?.prefixes ?? []));
     client.tracking = { ...tracking, prefixes: all };
     client.attention |= Attention.TRACKING;
     this.#clients.set(client.id, client);
@@ -93,6 +94,7 @@ export class TrackingTable {
       const prefix = this.#prefixes.get(name);
       if (prefix?.clients.delete(client) === true && prefix.clients.size === 0) this.#prefixes.delete(name);
     }
+    charge(client, this.#environment.counters.values, -prefixBytes(tracking.prefixes));
     client.tracking = null;
     client.attention &= ~Attention.TRACKING;
     this.#clients.delete(client.id);
@@ -368,6 +370,13 @@ export class TrackingTable {
       for (const key of keys) reply.bulkString(key);
     });
   }
+}
+
+/** What the prefixes of one client take of the heap. */
+function prefixBytes(prefixes: readonly string[]): number {
+  let bytes = 0;
+  for (const prefix of prefixes) bytes += TRACKED_PREFIX_BYTES + prefix.length;
+  return bytes;
 }
 
 /** Keys as bytes: each as its length in four bytes and itself; nothing at all stands for everything. */
