@@ -398,6 +398,21 @@ describe('streams', () => {
   });
 });
 
+describe('BITFIELD', () => {
+  it('that sets fields to what they are is no change', async () => {
+    const [client, other] = [await connect(), await connect()];
+    await ask(client, 'BITFIELD b SET i5 0 -3 SET u16 8 700');
+    await ask(client, 'WATCH b');
+    expect(await ask(other, 'BITFIELD b SET i5 0 -3 GET u16 8 SET u16 8 700')).toBe('*3\r\n:-3\r\n:700\r\n:700\r\n');
+    await ask(client, 'MULTI');
+    expect(await ask(client, 'EXEC')).toBe('*0\r\n');
+    await ask(client, 'WATCH b');
+    expect(await ask(other, 'BITFIELD b SET i5 0 -2')).toBe('*1\r\n:-3\r\n');
+    await ask(client, 'MULTI');
+    expect(await ask(client, 'EXEC')).toBe('*-1\r\n');
+  });
+});
+
 describe('INFO errorstats', () => {
   it('counts errors under the codes that scripts give them', async () => {
     const client = await connect();

@@ -7,6 +7,7 @@
 import { Bytes as ByteRange, type Bytes } from '../../layout/bytes.js';
 import { Encoding } from '../../layout/item.js';
 import { Notify } from '../../store/change-feed.js';
+import type { Keyspace } from '../../store/keyspace.js';
 import { type ArgumentSpec, blockArg, integerArg, keyArg, oneOf, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
@@ -119,6 +120,11 @@ function bitField(context: Context): void {
     if (!context.requireString()) return;
     context.use();
     const oldLength = keyspace.valueLength;
+    if (end <= oldLength && keyspace.encoding === Encoding.RAW && changesNothing(keyspace, operations)) {
+      // Watchers must not see a change either.
+      const reads = operations.map((operation) => ({ ...operation, action: Action.GET }));
+      return run(context, reads, keyspace.value, keyspace.valueOffset, oldLength);
+    }
     if (!beginChange(context, start, end - start, Math.max(end, oldLength), Encoding.RAW)) return;
     if (end > oldLength) changing.bytes.u8.fill(0, changing.offset + oldLength, changing.offset + end);
   } else if (!beginNew(context, end, Encoding.RAW)) {
@@ -128,6 +134,16 @@ function bitField(context: Context): void {
   if (!endChange(context)) return;
   context.notify(Notify.STRING, 'setbit', 1);
   run(context, operations, keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+}
+
+/** True when every field has the value already that it is set to. An increment counts as a change whatever it comes to. */
+function changesNothing({ value, valueOffset, valueLength }: Keyspace, operations: readonly Operation[]): boolean {
+  if (operations.some(({ action }) => action !== Action.GET && action !== Action.SET)) return false;
+  return operations.every(
+    (operation) =>
+      operation.action === Action.GET ||
+      runExactly({ ...operation, action: Action.GET }, value, valueOffset, valueLength) === operation.operand,
+  );
 }
 
 function bitFieldRo(context: Context): void {
