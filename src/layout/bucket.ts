@@ -9,6 +9,7 @@
  *     line 2  word 16+2i  expiry, low 32 bits        (milliseconds since 1970; 0 = none)
  *             word 17+2i  expiry, high 16 bits << 16 | access, low 16 bits
  *             byte 120+i  access, high 8 bits        (last access in seconds, or LFU minutes and counter)
+ *             byte 127    one bit an entry: the hand has seen that it was used, so it is worth a write to the capacity tier
  *
  * At the mean fill of 4.4 entries an item costs 29 bytes plus overflow buckets.
  * Example, slot 0 of an otherwise empty bucket, tag 0xabcd, page 3, unit 2, no expiry:
@@ -29,6 +30,7 @@ export const enum Bucket {
   SLOT_WORD = 2,
   META_WORD = 16,
   ACCESS_HIGH_BYTE = 120,
+  PROVEN_BYTE = 127,
 
   FETCHED_SHIFT = 7,
   FREQUENCY_SHIFT = 14,

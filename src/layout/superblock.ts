@@ -2,7 +2,7 @@
  * The superblock and the tables behind it: pages 0..metaPages-1 of the DRAM tier, "Cache Meta".
  *
  *     page 0   superblock (4 KiB) | shard table | participant table | class table | pin table | database table
- *              | index directory (one page number for each 8192 buckets) | page table (32 bytes a page)
+ *              | index directory (one page number for each 8192 buckets) | page table (32 bytes a page) | ghost table
  *
  * Everything is a 32-bit word of arena 0; tables are found by their word offsets in the superblock, so that a later version
  * can grow them. Words that several participants change without one lock are changed with Atomics.
@@ -56,6 +56,10 @@ export const enum Super {
   /** Random, new each time the DRAM tier is made; the next page that is opened in the log gets the next generation. */
   LOG_EPOCH_WORD = 34,
   LOG_GENERATION_WORD = 35,
+
+  /** See layout/ghost; 0 buckets: none. */
+  GHOST_TABLE_WORD = 40,
+  GHOST_BUCKETS_WORD = 41,
 
   /** Check word over what never changes after formatting: see store/format. */
   CHECK_WORD = 48,

@@ -29,6 +29,9 @@ import { NO_PAGE, type PagePool } from './page-pool.js';
 const RESERVE_DIVISOR = 12;
 /** Called through a variable: see native/copy. */
 const { crc32c } = addon;
+/** Reclaim frees a page when one is wanting, so a full tier has one or two more: from this many on it has room. */
+const FULL_MARGIN_PAGES = 2;
+const FULL_MARGIN_DIVISOR = 64;
 
 export class CapacityLog {
   /** Where `append` put the item. */
@@ -97,9 +100,19 @@ export class CapacityLog {
 
   /** True while reclaim must make room. */
   get isShort(): boolean {
+    return this.#hasFewer(0);
+  }
+
+  /** True when reclaim is at work or will be soon: what is written from now on drives something else out. */
+  get isFull(): boolean {
+    return this.#hasFewer(FULL_MARGIN_PAGES + Math.floor(this.#memory.capacityPages / FULL_MARGIN_DIVISOR));
+  }
+
+  /** True when fewer pages are free than reclaim keeps and `margin` more. */
+  #hasFewer(margin: number): boolean {
     const { ctl, capacityPages } = this.#memory;
     if (capacityPages === 0 || ctl[Super.LOG_COUNT_WORD] === 0) return false;
-    return ctl[Super.CAPACITY_FREE_WORD] < Math.max(2, Math.floor(capacityPages / RESERVE_DIVISOR));
+    return ctl[Super.CAPACITY_FREE_WORD] < Math.max(2, Math.floor(capacityPages / RESERVE_DIVISOR)) + margin;
   }
 
   #turnPage(old: number): number {

@@ -52,8 +52,8 @@ export class Slabs {
   }
 
   /** Takes a chunk into the staged slot; false when the class has none and no page is free. */
-  take(slabClass: number): boolean {
-    return this.#take(slabClass, STAGED_SLOT, true);
+  take(slabClass: number, heldSlot = STAGED_SLOT): boolean {
+    return this.#take(slabClass, heldSlot, true);
   }
 
   /**

@@ -57,6 +57,7 @@ export class Background {
       isLending = this.#lending.step(end);
       removed += keyspace.graveyard.step(GRAVES_A_STEP);
       const isReclaiming = eviction.reclaim.keepUp();
+      removed += keyspace.promotion.step();
       removed += sweep.step();
       steps++;
       if (!isReclaiming && !isLending && steps >= STEPS && removed === 0) break;

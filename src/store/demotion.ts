@@ -47,13 +47,19 @@ export class Demotion {
     return this.#bytes <= MAX_LOG_ITEM_BYTES;
   }
 
+  /** What a copy of the noted item takes in the log. */
+  get bytes(): number {
+    return unitsOf(this.#bytes) << Page.UNIT_SHIFT;
+  }
+
   /** Appends the copy; false when the tier has no room. */
   copy(): boolean {
-    const { log } = this.#keyspace;
+    const { log, statistics } = this.#keyspace;
     this.#isCopied = log.append(this.#page, this.#unit, this.#header);
     this.#toPage = log.page;
     this.#toUnit = log.unit;
     this.#toCheck = log.check;
+    if (this.#isCopied) statistics[Stat.CAPACITY_BYTES_WRITTEN] += this.bytes;
     return this.#isCopied;
   }
 
@@ -73,9 +79,11 @@ export class Demotion {
     const keyspace = this.#keyspace;
     const { index, log } = keyspace;
     log.confirm(this.#toPage, this.#toUnit, this.#toCheck, index.hasExpiry ? index.expiryMs : 0);
+    // Only what is used from here on keeps it there: under the *-lfu policies the hand has not taken the uses away.
+    if (index.frequency > 0) index.spare();
     keyspace.moveEntry(hash, this.#toPage, this.#toUnit);
     keyspace.statistics[Stat.DEMOTED]++;
-    keyspace.statistics[Stat.CAPACITY_BYTES_WRITTEN] += unitsOf(this.#bytes) << Page.UNIT_SHIFT;
+    keyspace.statistics[Stat.DEMOTED_BYTES] += this.bytes;
   }
 
   /** The copy is of no use: its units in the log are dead. */

@@ -1,7 +1,7 @@
 /**
  * Makes room in the DRAM tier: chooses among the ways to it, and judges single items. Which of a class are looked at: ClassSweep.
  *
- * A victim is appended to the capacity log when there is one, else evicted if the policy allows. Invariant: an item is only
+ * A victim that is worth it (Admission) is appended to the capacity log when there is one, else evicted if the policy allows. Invariant: an item is only
  * touched under its shard's lock, which is tried, never waited for (the caller may hold others), and items that the running command has
  * just found stay.
  */
@@ -13,6 +13,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
+import { Admission } from './admission.js';
 import { Notify } from './change-feed.js';
 import { ClassSweep } from './class-sweep.js';
 import { Graveyard } from './collections/graveyard.js';
@@ -51,6 +52,7 @@ export class Eviction {
   readonly ownership: Ownership;
   readonly moves: PageMoves;
   readonly demotion: Demotion;
+  readonly #admission: Admission;
   readonly #keyspace: Keyspace;
   readonly #memory: Memory;
   readonly #ctl: Int32Array;
@@ -70,6 +72,7 @@ export class Eviction {
     this.reclaim = new Reclaim(keyspace, this);
     this.moves = new PageMoves(keyspace, this);
     this.demotion = new Demotion(keyspace);
+    this.#admission = new Admission(keyspace, this);
     this.#sweep = new ClassSweep(keyspace, this);
   }
 
@@ -225,13 +228,14 @@ export class Eviction {
     }
     const frequency = index.frequency;
     if (frequency > 0 && !force && !this.#ignoresUse()) {
-      index.setFrequency(0);
+      index.spare();
       return Verdict.SPARED;
     }
     if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit)))
       return Verdict.FREED;
     this.victimAgeS = keyspace.entryIdleS;
-    if (!isTree && this.demotion.note(page, unit)) return Verdict.COPY;
+    if (!isTree && this.demotion.note(page, unit) && this.#admission.admits(hash, this.demotion.bytes))
+      return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
     this.evict(index.page, index.unit);
     return Verdict.FREED;

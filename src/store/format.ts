@@ -6,6 +6,7 @@
 
 import { ftruncateSync } from 'node:fs';
 import { Bucket } from '../layout/bucket.js';
+import { Ghost } from '../layout/ghost.js';
 import { Page } from '../layout/location.js';
 import {
   Database,
@@ -71,6 +72,8 @@ interface Tables {
   readonly directoryLength: number;
   readonly page: number;
   readonly pageTableLength: number;
+  readonly ghost: number;
+  readonly ghostBuckets: number;
   readonly metaPages: number;
 }
 
@@ -86,9 +89,23 @@ function layTables({ dramPages, capacityPages, shardShift }: Geometry): Tables {
   // Page table entries on 32-byte boundaries, two to a cache line.
   const page = (directory + directoryLength + PageInfo.WORDS - 1) & ~(PageInfo.WORDS - 1);
   const pageTableLength = capacityBase(dramPages) + capacityPages;
-  const bytes = (page + pageTableLength * PageInfo.WORDS) * 4;
-  const metaPages = Math.ceil(bytes / Page.BYTES);
-  return { shard, participant, slabClass, pin, database, directory, directoryLength, page, pageTableLength, metaPages };
+  const ghost = page + pageTableLength * PageInfo.WORDS;
+  const ghostBuckets = Ghost.bucketCount(dramPages, capacityPages);
+  const metaPages = Math.ceil(((ghost + ghostBuckets * Ghost.BUCKET_WORDS) * 4) / Page.BYTES);
+  return {
+    shard,
+    participant,
+    slabClass,
+    pin,
+    database,
+    directory,
+    directoryLength,
+    page,
+    pageTableLength,
+    ghost,
+    ghostBuckets,
+    metaPages,
+  };
 }
 
 function capacityBase(dramPages: number): number {
@@ -201,6 +218,8 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl[Super.DIRECTORY_LENGTH_WORD] = tables.directoryLength;
   ctl[Super.PAGE_TABLE_WORD] = tables.page;
   ctl[Super.PAGE_TABLE_LENGTH_WORD] = tables.pageTableLength;
+  ctl[Super.GHOST_TABLE_WORD] = tables.ghost;
+  ctl[Super.GHOST_BUCKETS_WORD] = tables.ghostBuckets;
   ctl[Super.LFU_LOG_FACTOR_WORD] = 10;
   ctl[Super.LFU_DECAY_MINUTES_WORD] = 1;
   ctl[Super.DRAM_HINT_WORD] = tables.metaPages;

@@ -197,6 +197,23 @@ export class IndexCursor {
     this.bytes()[this.accessByte()] = access >>> 16;
   }
 
+  /** The item has been used since it was stored, as an eviction that spared it has seen. */
+  get isProven(): boolean {
+    return ((this.bytes()[(this.base << 2) + Bucket.PROVEN_BYTE] >>> this.slot) & 1) === 1;
+  }
+
+  /** An eviction spares the item, which has been used: the hand takes the uses away. Not journaled, as uses are not. */
+  spare(): void {
+    this.setFrequency(0);
+    this.bytes()[(this.base << 2) + Bucket.PROVEN_BYTE] |= 1 << this.slot;
+  }
+
+  /** The item has been written over: a use, as far as its place is concerned. */
+  noteOverwrite(): void {
+    this.countUse();
+    this.clearFetched();
+  }
+
   clearFetched(): void {
     this.words[this.base + Bucket.BITS_WORD] &= ~(1 << (Bucket.FETCHED_SHIFT + this.slot));
   }

@@ -72,6 +72,7 @@ export class Index extends IndexCursor {
       (1 << (Bucket.FETCHED_SHIFT + slot)) |
       (3 << (Bucket.FREQUENCY_SHIFT + slot * 2))
     );
+    this.bytes()[(base << 2) + Bucket.PROVEN_BYTE] &= ~(1 << slot);
     words[base + Bucket.META_WORD + slot * 2] = 0;
     words[base + Bucket.META_WORD + 1 + slot * 2] = access & 0xffff;
     this.bytes()[this.accessByte()] = access >>> 16;
@@ -280,8 +281,13 @@ export class Index extends IndexCursor {
     const toMeta = toBase + Bucket.META_WORD + toSlot * 2;
     to[toMeta] = from[fromMeta];
     to[toMeta + 1] = from[fromMeta + 1];
-    this.arenas[toArena].u8[(toBase << 2) + Bucket.ACCESS_HIGH_BYTE + toSlot] =
-      this.arenas[fromArena].u8[(fromBase << 2) + Bucket.ACCESS_HIGH_BYTE + fromSlot];
+    const toBytes = this.arenas[toArena].u8;
+    const fromBytes = this.arenas[fromArena].u8;
+    toBytes[(toBase << 2) + Bucket.ACCESS_HIGH_BYTE + toSlot] =
+      fromBytes[(fromBase << 2) + Bucket.ACCESS_HIGH_BYTE + fromSlot];
+    const proven = (fromBytes[(fromBase << 2) + Bucket.PROVEN_BYTE] >>> fromSlot) & 1;
+    const provenAt = (toBase << 2) + Bucket.PROVEN_BYTE;
+    toBytes[provenAt] = (toBytes[provenAt] & ~(1 << toSlot)) | (proven << toSlot);
     const bits = from[fromBase + Bucket.BITS_WORD];
     const moved =
       (((bits >>> fromSlot) & 1) << toSlot) |

@@ -263,6 +263,9 @@ export abstract class ItemFinder {
     return this.#finds.has(page, unit);
   }
 
+  /** The found item, whose entry the index stands on, has been read from the capacity tier. */
+  protected abstract noteCapacityRead(): void;
+
   /** Deletes the found item, for the reason `event`. */
   protected abstract unlink(event: Notify): void;
 
@@ -347,6 +350,7 @@ export abstract class ItemFinder {
     this.statistics[Stat.CAPACITY_HITS]++;
     const { charge } = this.memory;
     if (charge !== null) charge.read(itemBytes(this.keyLength, this.valueLength));
+    this.noteCapacityRead();
   }
 
   /** The found item is used, by a command that counts no hit. */
@@ -354,6 +358,18 @@ export abstract class ItemFinder {
     this.restore();
     if (this.isLfu) this.useLfu();
     else this.index.use(this.accessNow);
+  }
+
+  /** The entry that the index stands on has a new value: what is written often stays in DRAM, where writes merge. */
+  protected noteOverwrite(): void {
+    const { index } = this;
+    // Under LFU the command that has found the item has counted its use.
+    if (this.isLfu) {
+      index.clearFetched();
+      return;
+    }
+    index.setAccess(this.accessNow);
+    index.noteOverwrite();
   }
 
   /** The index stands on the entry. */

@@ -31,6 +31,7 @@ import { LockSet } from './lock-set.js';
 import { LookAhead } from './look-ahead.js';
 import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
+import { Promotion } from './promotion.js';
 import { restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
@@ -44,6 +45,7 @@ export class Keyspace extends Adoption {
   readonly lockSet: LockSet;
   readonly gate: Gate;
   readonly eviction: Eviction;
+  readonly promotion: Promotion;
   readonly sweep: Sweep;
   readonly databases: Databases;
 
@@ -61,11 +63,16 @@ export class Keyspace extends Adoption {
     this.lockSet = new LockSet(this, memory);
     this.gate = new Gate(memory);
     this.eviction = new Eviction(this);
+    this.promotion = new Promotion(this);
     this.sweep = new Sweep(this);
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
     this.#background = new Background(this);
     this.collections = Array.from({ length: OPEN_COLLECTIONS }, () => new Collection(this));
+  }
+
+  protected override noteCapacityRead(): void {
+    this.promotion.note(this.cursorHash, this.page, this.unit, this.valueLength);
   }
 
   /** Of the running command: also what it has open as collections. */
@@ -192,9 +199,7 @@ export class Keyspace extends Adoption {
     this.restore();
     this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
     index.setExpiry(hash, expiryMs);
-    // Under LFU the command that has found the item has counted its use.
-    if (!this.isLfu) index.setAccess(this.accessNow);
-    index.clearFetched();
+    this.noteOverwrite();
     this.encoding = 0;
     this.valueLength = length;
     this.statistics[Stat.STORED]++;

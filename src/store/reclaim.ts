@@ -150,13 +150,14 @@ export class Reclaim {
 
   /** Re-appends or evicts one item if it is live. */
   #settleItem(hash: number, page: number, unit: number, bytes: number): Settled {
-    const { log } = this.#keyspace;
+    const { log, statistics } = this.#keyspace;
     if (!this.#lock(hash)) return Settled.BUSY;
     const settled = this.#index.findLocation(hash, page, unit) ? this.#judge(page, unit) : Settled.DONE;
     this.#unlock(hash);
     if (settled !== Settled.KEEP) return settled;
     // Without the lock: items of the log never change, and only who holds the reclaim lock frees their page.
     const isCopied = log.append(page, unit, this.#header);
+    if (isCopied) statistics[Stat.CAPACITY_BYTES_WRITTEN] += unitsOf(bytes) << Page.UNIT_SHIFT;
     if (!this.#lock(hash)) {
       if (isCopied) log.drop(log.page, log.unit, unitsOf(bytes));
       return Settled.BUSY;

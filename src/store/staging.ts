@@ -272,8 +272,7 @@ export abstract class Staging extends ItemCursor {
       this.countExpiring(hash, database, index.hasExpiry, expiryMs !== 0);
       index.setLocation(hash, page, unit);
       index.setExpiry(hash, expiryMs);
-      if (!this.isLfu) index.setAccess(this.accessNow);
-      index.clearFetched();
+      this.noteOverwrite();
     } else {
       this.makeHeldRoom();
       if (!index.insert(hash, page, unit, this.accessNow) && !this.insertInNewRoom(hash, page, unit)) {

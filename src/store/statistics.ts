@@ -32,7 +32,13 @@ export const enum Stat {
   CAPACITY_BYTES_WRITTEN = 11,
   PAGES_MOVED = 12,
   EXPIRED_FIELDS = 13,
-  COUNT = 14,
+  DEMOTED_BYTES = 14,
+  PROMOTED = 15,
+  PROMOTED_BYTES = 16,
+  /** Items that have left DRAM and were not written to the capacity tier. */
+  WRITES_AVOIDED = 17,
+  WRITE_BYTES_AVOIDED = 18,
+  COUNT = 19,
 }
 
 export interface SlabClassStats {
@@ -58,7 +64,13 @@ export interface StoreStats {
   readonly stored: number;
   readonly repairs: number;
   readonly capacityHits: number;
+  /** Copies that were made in vain and those of reclaim too. */
   readonly capacityBytesWritten: number;
+  readonly demotedBytes: number;
+  readonly promoted: number;
+  readonly promotedBytes: number;
+  readonly writesAvoided: number;
+  readonly writeBytesAvoided: number;
   readonly pagesMoved: number;
   readonly items: number;
   readonly expiring: number;
@@ -155,6 +167,11 @@ export function collectStats(memory: Memory): StoreStats {
     repairs: counters[Stat.REPAIRS],
     capacityHits: counters[Stat.CAPACITY_HITS],
     capacityBytesWritten: counters[Stat.CAPACITY_BYTES_WRITTEN],
+    demotedBytes: counters[Stat.DEMOTED_BYTES],
+    promoted: counters[Stat.PROMOTED],
+    promotedBytes: counters[Stat.PROMOTED_BYTES],
+    writesAvoided: counters[Stat.WRITES_AVOIDED],
+    writeBytesAvoided: counters[Stat.WRITE_BYTES_AVOIDED],
     pagesMoved: counters[Stat.PAGES_MOVED],
     items,
     expiring,

@@ -79,6 +79,8 @@ describe('the memcached package', () => {
     expect(version).toMatch(/^1\.6\./);
     const [stats] = (await call('stats')) as Record<string, unknown>[];
     expect(stats.curr_items).toBeGreaterThan(0);
+    expect(stats.tier_dram_hits).toBeGreaterThanOrEqual(0);
+    expect(stats.tier_write_amplification).toBeDefined();
     expect(((await call('settings')) as Record<string, unknown>[])[0].item_size_max).toBe(1048576);
     expect(Object.keys(((await call('slabs')) as object[])[0]).length).toBeGreaterThan(0);
     expect(Object.keys(((await call('items')) as object[])[0]).length).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 /** The lines of `stats` without argument. */
 import { Counter, SharedWord } from '../../layout/counters.js';
 import { Page } from '../../layout/location.js';
+import { tierFields } from '../tier-fields.js';
 import { DB, type MemcachedContext } from './context.js';
 import type { Lines } from './stats.js';
 import { ENTRESOL_VERSION, VERSION } from './version.js';
@@ -87,5 +88,6 @@ export function generalStats(context: MemcachedContext): Lines {
     // Readers hold copies or pins, which the hand passes over.
     ['lrutail_reflocked', 0],
   );
+  for (const [name, value] of tierFields(store)) lines.push([`tier_${name}`, value]);
   return lines;
 }

@@ -22,6 +22,26 @@ function info(request: string): { readonly titles: string[]; readonly fields: Ma
 }
 
 describe('INFO', () => {
+  it('tells how the tiers share the reads', () => {
+    session.send('CONFIG RESETSTAT');
+    session.send('SET k v');
+    session.send('GET k');
+    session.send('GET none');
+    const { fields } = info('INFO tiers');
+    expect(fields.get('dram_hits')).toBe('1');
+    expect(fields.get('dram_hit_ratio')).toBe('0.5000');
+    for (const field of [
+      'capacity_hits',
+      'items_demoted',
+      'items_promoted',
+      'writes_avoided',
+      'capacity_bytes_written',
+    ]) {
+      expect(fields.get(field), field).toBe('0');
+    }
+    expect(fields.get('write_amplification')).toBe('0.0000');
+  });
+
   it('has the fields that redis_exporter reads', () => {
     session.send('SET k v');
     session.send('GET k');

@@ -13,6 +13,7 @@ import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
 import { changesSinceSave, saveState } from '../persistence/save-state.js';
+import { tierFields } from '../tier-fields.js';
 import { latencyPercentiles } from './latency.js';
 import { memoryFigures } from './memory-figures.js';
 
@@ -377,11 +378,9 @@ function tiersSection(_context: Context, stats: StoreStats): readonly Field[] {
     ['items', stats.items],
     ['items_expiring', stats.expiring],
     ['items_stored', stats.stored],
-    ['items_demoted', stats.demoted],
     ['reclaim_kept', stats.reclaimKept],
     ['reclaim_dropped', stats.reclaimDropped],
-    ['capacity_hits', stats.capacityHits],
-    ['capacity_bytes_written', stats.capacityBytesWritten],
+    ...tierFields(stats),
     ['pages_moved', stats.pagesMoved],
     ['out_of_memory', stats.outOfMemory],
     ['repairs', stats.repairs],

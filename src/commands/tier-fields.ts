@@ -1,0 +1,25 @@
+/** What INFO's section tiers and memcached's stats say about how the two tiers share the work. Owns nothing. */
+import type { StoreStats } from '../store/statistics.js';
+
+export function tierFields(stats: StoreStats): readonly (readonly [string, string | number])[] {
+  const reads = stats.hits + stats.misses;
+  const dramHits = stats.hits - stats.capacityHits;
+  return [
+    ['dram_hits', dramHits],
+    ['dram_hit_ratio', ratio(dramHits, reads)],
+    ['capacity_hits', stats.capacityHits],
+    ['capacity_hit_ratio', ratio(stats.capacityHits, reads)],
+    ['items_demoted', stats.demoted],
+    ['demoted_bytes', stats.demotedBytes],
+    ['items_promoted', stats.promoted],
+    ['promoted_bytes', stats.promotedBytes],
+    ['writes_avoided', stats.writesAvoided],
+    ['write_bytes_avoided', stats.writeBytesAvoided],
+    ['capacity_bytes_written', stats.capacityBytesWritten],
+    ['write_amplification', ratio(stats.capacityBytesWritten, stats.demotedBytes)],
+  ];
+}
+
+function ratio(part: number, whole: number): string {
+  return (whole === 0 ? 0 : part / whole).toFixed(4);
+}
