@@ -26,6 +26,10 @@ export interface Profile {
   readonly workerKeys: number;
   /** Batches of 64 requests that each worker goes round. */
   readonly workerBatches: number;
+  /** Bytes of each cache, both tiers together, requests of a trace and the keys that its distribution has. */
+  readonly hitRatioBytes: number;
+  readonly hitRatioRequests: number;
+  readonly hitRatioKeys: number;
 }
 
 const MiB = 2 ** 20;
@@ -49,6 +53,9 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     typeUnits: 300_000,
     workerKeys: 1_000_000,
     workerBatches: 16_384,
+    hitRatioBytes: 1024 * MiB,
+    hitRatioRequests: 4_000_000,
+    hitRatioKeys: 700_000,
   },
   quick: {
     name: 'quick',
@@ -68,6 +75,9 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     typeUnits: 60_000,
     workerKeys: 1_000_000,
     workerBatches: 8192,
+    hitRatioBytes: 192 * MiB,
+    hitRatioRequests: 500_000,
+    hitRatioKeys: 100_000,
   },
   tiny: {
     name: 'tiny',
@@ -87,6 +97,9 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     typeUnits: 512,
     workerKeys: 1000,
     workerBatches: 64,
+    hitRatioBytes: 40 * MiB,
+    hitRatioRequests: 20_000,
+    hitRatioKeys: 10_000,
   },
 };
 

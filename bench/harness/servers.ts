@@ -20,6 +20,8 @@ export interface StoreSize {
   readonly capacityBytes?: number;
   /** Full store: drop old items (the peers' LRU policies) instead of refusing new ones. */
   readonly evict?: boolean;
+  /** Redis's maxmemory-policy when it evicts. */
+  readonly policy?: string;
   readonly nodeOptions?: readonly string[];
 }
 
@@ -81,7 +83,8 @@ export async function startRedis(core: number, size: StoreSize): Promise<Server>
   const command = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   const folder = temporaryFolder('redis');
   command.push('--dir', folder);
-  if (size.evict === true) command.push('--maxmemory', String(size.dramBytes), '--maxmemory-policy', 'allkeys-lru');
+  if (size.evict === true)
+    command.push('--maxmemory', String(size.dramBytes), '--maxmemory-policy', size.policy ?? 'allkeys-lru');
   return whenReady(new Server('redis', new Child('redis-server', pinned(core, command)), port, 0, folder));
 }
 

@@ -13,7 +13,7 @@ const ZIPF_EXPONENT = 1.1;
 const SCATTER = 2_654_435_761n;
 
 /** xorshift32, uniform in [0, 1). */
-class Random {
+export class Random {
   constructor(private state: number) {}
 
   next(): number {

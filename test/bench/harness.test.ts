@@ -58,6 +58,8 @@ describe.skipIf(missing.length > 0)(
           'types.multi.10',
           'types.mean',
           'types.memory.stream',
+          'hitRatio.zipf0.9.misses',
+          'hitRatio.wonders60.writes',
         ]) {
           expect(output).toContain(`  ${metric} [`);
         }
