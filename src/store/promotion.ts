@@ -32,7 +32,6 @@ export class Promotion {
   readonly #keyspace: Keyspace;
   /** hash, page, unit */
   readonly #notes = new Int32Array(NOTES * NOTE_WORDS);
-  readonly #isWarm: boolean;
   #count = 0;
   #allowance = BURST_BYTES;
   #lastMs = 0;
@@ -40,14 +39,13 @@ export class Promotion {
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
-    this.#isWarm = keyspace.memory.logPrefixUnits > 0;
   }
 
   /** An item of the capacity tier has been read; its entry, on which the index stands, has counted the use. */
   note(hash: number, page: number, unit: number, valueLength: number): void {
     if (this.#count === NOTES || this.#keyspace.index.frequency < USES_WANTED) return;
     // In a warm pool what comes up would not be there after a reboot: its record in the log goes with the entry's location.
-    if (this.#isWarm) return;
+    if (this.#keyspace.memory.isWarm) return;
     // Longer values are sent from where they lie.
     if (valueLength > INLINE_VALUE_BYTES) return;
     const at = this.#count++ * NOTE_WORDS;
