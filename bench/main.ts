@@ -18,11 +18,24 @@ import type { Bench, Measurement } from './harness/measurement.js';
 import { profiles } from './harness/profile.js';
 import { figureLine, writeReport } from './harness/report.js';
 import { hitRatio } from './hit-ratio/hit-ratio.js';
+import { rebuild } from './store/rebuild.js';
 import { workers } from './store/workers.js';
 import { types } from './types/types.js';
 
 /** In this order: the first three share their loaded servers. */
-const benches: readonly Bench[] = [throughput, cpu, latency, large, stalls, memory, embedded, workers, types, hitRatio];
+const benches: readonly Bench[] = [
+  throughput,
+  cpu,
+  latency,
+  large,
+  stalls,
+  memory,
+  embedded,
+  workers,
+  rebuild,
+  types,
+  hitRatio,
+];
 
 function usage(): string {
   const lines = benches.map((bench) => `  ${bench.name.padEnd(12)} ${bench.about}`);
