@@ -99,8 +99,17 @@ function saveState(memory: Memory, databases: Int32Array, rebuildEpoch: number):
   }
 }
 
-/** SWAPDB, with the gate closed: the new map is persistent when it returns. */
+/**
+ * SWAPDB, with the gate closed: the new map is persistent when it returns, and before it what the pages say: else what has just died in one
+ * database would come back in the other.
+ */
 export function saveSwap(memory: Memory): void {
+  const { capacityBase, capacityPages, ctl, arenas } = memory;
+  for (let page = capacityBase; page < capacityBase + capacityPages; page++) {
+    // The mark stays: a scanned page is to be marked as such by the next flush.
+    if (ctl[memory.pageInfo(page) + PageInfo.CHANGED_WORD] === PageChange.NONE) continue;
+    addon.persist(arenas[page >>> Page.ARENA_SHIFT].arena, pageOffset(page), Page.BYTES);
+  }
   memory.lock(Super.WARM_LOCK_WORD);
   try {
     memory.ctl[Super.SWAPS_WORD]++;

@@ -29,6 +29,8 @@ interface State {
 class History {
   readonly #states = new Map<string, State[]>();
   step = 0;
+  /** Step of the last flush. */
+  flushedAt = 0;
 
   now(db: number, key: string): string | null {
     return this.#states.get(`${db}/${key}`)?.at(-1)?.shown ?? null;
@@ -108,6 +110,8 @@ function act(store: WarmStore, history: History, isKnown: boolean): void {
       // What is still to come back cannot be told in advance.
       if (isKnown && random(60) === 0) {
         session.send('SWAPDB 0 1');
+        store.noteFlushed();
+        history.flushedAt = step;
         for (let i = 0; i < KEYS; i++) {
           const a = history.now(0, `key:${i}`);
           const b = history.now(1, `key:${i}`);
@@ -174,14 +178,14 @@ describe('a warm pool after a power cut', () => {
     let isKnown = true;
     // Three reboots of one pool: what came back is written on, and cut again.
     for (let life = 0; life < 3; life++) {
-      let flushedAt = history.step;
+      history.flushedAt = history.step;
       for (let left = 1 + random(STEPS); left > 0; left--) {
         act(store, history, isKnown);
         if (random(40) === 0) store.background();
         if (random(300) === 0) store.rebuildStep();
         if (random(500) === 0) {
           store.flush();
-          flushedAt = history.step;
+          history.flushedAt = history.step;
         }
       }
       const share = random(3);
@@ -192,13 +196,13 @@ describe('a warm pool after a power cut', () => {
       if (isKnown) {
         store.rebuildAll();
         store.check();
-        present += compare(store, history, flushedAt, what);
+        present += compare(store, history, history.flushedAt, what);
         expect(store.field('rebuild_lost_items')).toBe(0);
         // What is absent now must stay so.
         for (const { db, key } of history.keys()) history.set(db, key, shown(store, db, key));
       } else {
         for (const { db, key } of history.keys()) {
-          const may = history.since(db, key, flushedAt);
+          const may = history.since(db, key, history.flushedAt);
           history.step++;
           // Not known until it is scanned: it may come back as any of these.
           for (const state of may) history.set(db, key, state);

@@ -3,7 +3,7 @@
  *
  * The medium has what was persistent at the last flush, and of what changed since, any 4 KiB blocks. Invariant: `close` leaves no file.
  */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { attach, detach } from '../../src/store/attach.js';
@@ -59,6 +59,11 @@ export class WarmStore {
   /** What the durability thread does each half second. */
   flush(): void {
     this.#persister.run();
+    this.noteFlushed();
+  }
+
+  /** A command has flushed everything. */
+  noteFlushed(): void {
     this.#flushed = this.#file();
   }
 
@@ -84,7 +89,9 @@ export class WarmStore {
   /** The capacity file after a power cut now. `isNew(block)`: whether a block that changed since the last flush has reached the medium. */
   powerCut(isNew: (block: number) => boolean): Buffer {
     const medium = this.#file();
-    for (let at = 0, block = 0; at < medium.length; at += BLOCK, block++) {
+    // What lies behind the tier is written with fdatasync: a SWAPDB does not wait for the flush.
+    const tierBytes = this.keyspace.memory.capacityPages * MIB;
+    for (let at = 0, block = 0; at < tierBytes; at += BLOCK, block++) {
       if (!isNew(block)) this.#flushed.copy(medium, at, at, at + BLOCK);
     }
     return medium;
@@ -110,9 +117,4 @@ export class WarmStore {
     // Mapped pages are read as they are: the file is what the mapping shows.
     return readFileSync(this.handle.capacityPath!);
   }
-}
-
-/** A copy of a server's capacity file, for a start without its DRAM tier. */
-export function copyCapacity(fromPool: string, toPool: string): void {
-  copyFileSync(join(fromPool, 'capacity.entresol'), join(toPool, 'capacity.entresol'));
 }
