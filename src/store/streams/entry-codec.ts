@@ -102,6 +102,8 @@ export class EntryCodec {
       if (this.#addSchema(stream, count + 1, hash, input, args, first, pairs)) {
         schema = count + 1;
         head[StreamMeta.SCHEMAS_WORD] = schema;
+        // At once: the entry itself may find no memory, or make room and so settle what is done so far.
+        stream.setMeta(StreamMeta.SCHEMAS_WORD, schema);
       }
     }
     head[StreamMeta.SCHEMA_WORD] = schema;
