@@ -91,14 +91,15 @@ export class ClientMemory {
     return totals.workerCount === 1 ? 0 : Math.min(1000 / control.settings.hz, SLEEP_MS_MAX) + REPORT_PERIOD_MS / 2;
   }
 
-  /** Announces the largest client, and closes it when it is the largest of all, and so on. */
+  /**
+   * Announces the largest client, and closes it when it is the largest of all, and so on. Never announces less than it has meanwhile:
+   * another worker would take its own for the largest.
+   */
   #evict(limit: number, isAnnounced: boolean): void {
     const { totals, control, connections } = this.#parts;
     const values = this.#values;
-    const holders = this.#holders();
-    values[Counter.largestClientBytes] = 0;
-    for (const { conn, bytes } of holders) {
-      if (clientBytes(totals) <= limit) return;
+    for (const { conn, bytes } of this.#holders()) {
+      if (clientBytes(totals) <= limit) break;
       values[Counter.largestClientBytes] = bytes;
       if (!isAnnounced || this.#largestOfOthers() > bytes) return;
       const { id } = connections.at(conn)!;
@@ -108,9 +109,9 @@ export class ClientMemory {
       );
       values[Counter.evictedClients]++;
       this.#parts.close(conn);
-      values[Counter.largestClientBytes] = 0;
       this.#count();
     }
+    values[Counter.largestClientBytes] = 0;
   }
 
   /** Clients that may be closed, those that hold most first. */
