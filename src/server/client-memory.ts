@@ -101,7 +101,10 @@ export class ClientMemory {
     for (const { conn, bytes } of this.#holders()) {
       if (clientBytes(totals) <= limit) break;
       values[Counter.largestClientBytes] = bytes;
-      if (!isAnnounced || this.#largestOfOthers() > bytes) return;
+      // Whoever announces less now has counted what it closed before: the sum is looked at after it.
+      const isLargest = this.#largestOfOthers() <= bytes;
+      if (clientBytes(totals) <= limit) break;
+      if (!isAnnounced || !isLargest) return;
       const { id } = connections.at(conn)!;
       control.log(
         'notice',
