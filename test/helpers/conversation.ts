@@ -36,7 +36,8 @@ export async function converse(port: number, lines: readonly Line[]): Promise<Re
     for (let i = 0; i < 2; i++) await control.ask('PING\r\n', BARRIER);
   }
   const heard: Record<string, string> = {};
-  for (const [name, client] of clients) {
+  // Speakers mostly come behind those who listen: once they are answered, what they have caused has been said.
+  for (const [name, client] of [...clients].reverse()) {
     if (!client.isClosed) {
       client.write('PING the-end\r\n');
       await client.until(() => client.isClosed || client.text.endsWith('the-end\r\n'), `the end of ${name}`);
