@@ -128,7 +128,7 @@ static void gather_events(pump *p, int32_t timeout_ms) {
   const int64_t deadline_ms = p->now_ms + wait_ms;
   bool is_more;
   do {
-    is_more = wait_for_events(p, deadline_ms);
+    is_more = wait_for_events(p, deadline_ms) || p->ready_first >= 0;
     idle_expire(p);
     emit_notices(p);
     input_serve(p);

@@ -103,7 +103,7 @@ enum conn_flag {
   CONN_CHOKED = 1 << 1,    /* more than the soft limit is queued */
   CONN_EOF = 1 << 2,       /* the peer has finished sending */
   CONN_CLOSING = 1 << 3,   /* close when the queue is empty; nothing more is delivered */
-  CONN_READABLE = 1 << 4,  /* epoll says so */
+  CONN_READABLE = 1 << 4,  /* epoll said so, and the socket has not been seen empty since: it is in the ready list */
   CONN_HELD = 1 << 5,      /* held bytes (or a finished receiveInto) are to be delivered without waiting */
   CONN_LISTED = 1 << 6,    /* in the ready list */
   CONN_INTO = 1 << 7,      /* receiveInto is under way */
@@ -112,6 +112,7 @@ enum conn_flag {
   CONN_END_TOLD = 1 << 10, /* PEER_END was reported */
   CONN_UNWATCHED = 1 << 11, /* out of epoll: hung up, but held bytes are still being delivered */
   CONN_SETTLING = 1 << 12, /* in the settle list */
+  CONN_ENDING = 1 << 13,   /* epoll has seen the peer's end: it comes behind the bytes */
 };
 
 typedef struct out_chunk {

@@ -34,7 +34,7 @@ int32_t conn_open(pump *p, int fd, uint8_t kind) {
   *c = (pump_conn){
       .fd = fd,
       .generation = generation,
-      .interest = EPOLLIN | EPOLLRDHUP,
+      .interest = EPOLLIN | EPOLLRDHUP | EPOLLET,
       .ready_prev = -1,
       .ready_next = -1,
       .own_arena = -1,
@@ -97,11 +97,15 @@ static inline bool is_reading(const pump_conn *c) {
   return (c->flags & (CONN_PAUSED | CONN_CHOKED | CONN_EOF | CONN_CLOSING)) == 0;
 }
 
+/*
+ * Edge-triggered while there is only input to wait for: else the kernel looks at the socket twice a request, the second time in vain.
+ * A change of interest makes epoll look anew, so that nothing is missed that came while it was another one.
+ */
 void conn_watch(pump *p, int32_t number) {
   pump_conn *c = conn_at(p, number);
   uint32_t interest = c->out_first != NULL ? EPOLLOUT : 0;
   if (is_reading(c)) {
-    interest |= EPOLLIN | EPOLLRDHUP;
+    interest |= EPOLLIN | EPOLLRDHUP | (c->out_first == NULL ? EPOLLET : 0);
   } else if ((c->flags & CONN_PAUSED) != 0 && (c->flags & (CONN_END_TOLD | CONN_EOF | CONN_CLOSING)) == 0) {
     interest |= EPOLLRDHUP;
   }
@@ -202,6 +206,7 @@ void conn_on_event(pump *p, int32_t number, uint32_t events) {
     if (c->fd < 0) return;
   }
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) == 0) return;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) c->flags |= CONN_ENDING;
   if (is_reading(c)) {
     c->flags |= CONN_READABLE;
     conn_list(p, number);

@@ -126,7 +126,7 @@ void input_apply(pump *p) {
 
 enum receipt { RECEIPT_BYTES, RECEIPT_NOTHING, RECEIPT_END, RECEIPT_DEAD };
 
-/* One recv(). Closes the connection on an error. */
+/* One recv(). Closes the connection on an error. A socket that gave less than was asked for is empty, unless its end comes next. */
 static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, uint32_t *received) {
   pump_conn *c = conn_at(p, number);
   ssize_t count;
@@ -137,14 +137,18 @@ static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, u
   if (count > 0) {
     *received = (uint32_t)count;
     c->active_ms = p->now_ms;
+    if ((size_t)count < room && (c->flags & CONN_ENDING) == 0) c->flags &= ~(uint32_t)CONN_READABLE;
     return RECEIPT_BYTES;
   }
-  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return RECEIPT_NOTHING;
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    c->flags &= ~(uint32_t)CONN_READABLE;
+    return RECEIPT_NOTHING;
+  }
   if (count < 0) {
     conn_close(p, number, errno == ECONNRESET || errno == EPIPE ? 0 : errno, true);
     return RECEIPT_DEAD;
   }
-  c->flags |= CONN_EOF;
+  c->flags = (c->flags | CONN_EOF) & ~(uint32_t)CONN_READABLE;
   conn_watch(p, number);
   return conn_live(p, number) == NULL ? RECEIPT_DEAD : RECEIPT_END;
 }
@@ -180,7 +184,6 @@ static void serve_into(pump *p, int32_t number) {
     budget -= received;
     if (receipt != RECEIPT_BYTES || received < room) break;
   }
-  c->flags &= ~(uint32_t)CONN_READABLE;
   if (c->into_left > 0) {
     if ((c->flags & CONN_EOF) != 0) conn_close(p, number, 0, true);
     return;
@@ -227,7 +230,6 @@ static void serve_own(pump *p, int32_t number) {
     if (receipt == RECEIPT_DEAD) return;
     c->own_tail += received;
   }
-  c->flags &= ~(uint32_t)CONN_READABLE;
   if (is_deliverable(p, number, receipt, c->own_tail - c->own_head)) {
     deliver(p, number, c->own_arena, c->own_head, c->own_tail - c->own_head);
   }
@@ -247,7 +249,6 @@ static bool serve_shared(pump *p, int32_t number) {
     receipt = receive(p, number, to + held, room, &received);
     if (receipt == RECEIPT_DEAD) return true;
   }
-  c->flags &= ~(uint32_t)CONN_READABLE;
   const uint32_t total = held + received;
   if (is_deliverable(p, number, receipt, total)) {
     if (held > 0) memcpy(to, c->stash, held);
@@ -258,7 +259,7 @@ static bool serve_shared(pump *p, int32_t number) {
   return true;
 }
 
-/* Serves the connections that were in the list when it began; what does not fit stays at the head. */
+/* Serves the connections that were in the list when it began; what does not fit stays at the head, who has more goes to the end. */
 void input_serve(pump *p) {
   const int32_t last = p->ready_last;
   for (int32_t number = p->ready_first; number >= 0 && p->event_count < p->max_events; number = p->ready_first) {
@@ -266,7 +267,7 @@ void input_serve(pump *p) {
     const bool is_last = number == last;
     if ((c->flags & (CONN_PAUSED | CONN_CHOKED | CONN_CLOSING)) != 0) {
       conn_unlist(p, number);
-      c->flags &= ~(uint32_t)CONN_READABLE; /* level-triggered: epoll reports it again */
+      c->flags &= ~(uint32_t)CONN_READABLE; /* epoll looks again when it is read from again */
     } else if ((c->flags & CONN_INTO) != 0) {
       conn_unlist(p, number);
       serve_into(p, number);
@@ -277,6 +278,7 @@ void input_serve(pump *p) {
       if (!serve_shared(p, number)) break;
       conn_unlist(p, number);
     }
+    if (c->fd >= 0 && (c->flags & CONN_READABLE) != 0) conn_list(p, number);
     if (is_last) break;
   }
 }

@@ -7,6 +7,7 @@
  */
 import type { Bytes } from '../layout/bytes.js';
 import { Counter } from '../layout/counters.js';
+import { settleCopies } from '../native/copy.js';
 import { Closing, type Driver, MAX_REPLY_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN } from '../protocol/driver.js';
 import { protocolErrorText } from '../protocol/resp/errors.js';
 import {
@@ -34,6 +35,8 @@ import { LargeValues } from './strings/large-values.js';
 
 /** Below this threshold SLOWLOG means O(1) commands, too. */
 const SLOW_FAST_MICROSECONDS = 1000;
+/** Commands that change nothing but what has expired, and read little. */
+const READS = Flag.READONLY | Flag.FAST;
 /** Commands that wait while writes are paused. */
 const WRITES = Flag.WRITE | Flag.MAY_REPLICATE;
 
@@ -85,6 +88,7 @@ export class RespDriver implements Driver<Client> {
       // A handler's fault, not the client's: nothing stays locked, the others are served on, this client must go. If it
       // may have changed something by halves, the worker ends, and another participant puts the store back.
       if (!this.executor.abandon()) throw error;
+      this.settleReplies();
       if (this.reply.output.isMuted) this.reply.output.unmute();
       this.environment.reportFault(error);
       this.reply.error('ERR internal error');
@@ -207,6 +211,7 @@ export class RespDriver implements Driver<Client> {
         // A request on its own costs a system call: two looks at the clock do not show beside it.
         this.executor.times.all = timesAll || count === 1;
         const executed = this.batch(client, input, position, count);
+        this.settleReplies();
         budget -= count;
         if (executed >= 0) {
           // The partial request, if any, is behind requests that will be delivered again.
@@ -243,6 +248,8 @@ export class RespDriver implements Driver<Client> {
     const { keyspace } = this.environment;
     const { mailboxes } = keyspace;
     const looksAhead = this.hashes.pays(count);
+    // Nobody else is at work, so what one read has found stays as it is until a command of this batch writes.
+    const mayDefer = count > 1 && keyspace.memory.isLone;
     // What was hashed ahead holds as long as the client's database stays the same one: SELECT, FLUSHALL, SWAPDB, EXEC ...
     const db = client.db;
     const physical = keyspace.physical(db);
@@ -270,6 +277,11 @@ export class RespDriver implements Driver<Client> {
         return i === 0 ? start : requests[word - Request.WORDS + Request.end];
       }
       this.requestEnd = requests[word + Request.end];
+      if (mayDefer) {
+        const defers = command !== null && (command.flags & READS) === READS;
+        if (!defers) settleCopies();
+        this.reply.output.defersCopies = defers;
+      }
       if (client.replyMode === ReplyMode.ON) {
         executor.execute(command, hashKnown);
       } else {
@@ -284,6 +296,11 @@ export class RespDriver implements Driver<Client> {
       if (client.closing !== Closing.NO || client.suspended) return requests[word + Request.end];
     }
     return -1;
+  }
+
+  private settleReplies(): void {
+    this.reply.output.defersCopies = false;
+    settleCopies();
   }
 
   /** Commands and hashes of all requests; then the store loads buckets and items, so that their cache misses overlap. */

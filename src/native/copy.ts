@@ -21,6 +21,8 @@ const enum Copy {
 }
 
 const COPY_WORDS = 5;
+/** Most copies that wait: their sources should still be in the nearest cache, where the look ahead has put them. */
+const WAITING_MAX = 64;
 const control = new Int32Array(addon.copyControl());
 /** Called through a variable: the addon's object is a dictionary, and a property load from it costs as much as the call. */
 const { copy } = addon;
@@ -29,13 +31,8 @@ export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: 
   if (length <= WORD_COPY_BYTES) {
     copyWords(to, toOffset, from, fromOffset, length);
   } else if (to.arena !== NO_ARENA && from.arena !== NO_ARENA) {
-    control[Copy.count] = 1;
-    control[Copy.toArena] = to.arena;
-    control[Copy.toOffset] = toOffset;
-    control[Copy.fromArena] = from.arena;
-    control[Copy.fromOffset] = fromOffset;
-    control[Copy.length] = length;
-    copy();
+    addCopy(to.arena, toOffset, from.arena, fromOffset, length);
+    runCopies();
   } else {
     to.u8.set(from.u8.subarray(fromOffset, fromOffset + length), toOffset);
   }
@@ -58,6 +55,24 @@ export function addCopy(
   control[record + Copy.fromOffset] = fromOffset;
   control[record + Copy.length] = length;
   addedCount++;
+}
+
+/**
+ * As copyBytes, but the bytes may come as late as `settleCopies` or the next copy that goes to the addon: one call for many. Until then
+ * nobody changes what is to be copied, reads what it becomes, or uses the control block for something else.
+ */
+export function copyLater(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {
+  if (length <= WORD_COPY_BYTES || to.arena === NO_ARENA || from.arena === NO_ARENA) {
+    copyBytes(to, toOffset, from, fromOffset, length);
+    return;
+  }
+  addCopy(to.arena, toOffset, from.arena, fromOffset, length);
+  if (addedCount >= WAITING_MAX) runCopies();
+}
+
+/** Makes the copies that wait. */
+export function settleCopies(): void {
+  if (addedCount !== 0) runCopies();
 }
 
 /** Makes the added copies, in one native call. */

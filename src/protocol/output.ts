@@ -9,7 +9,7 @@
  */
 import type { Bytes } from '../layout/bytes.js';
 import { Send } from '../native/addon.js';
-import { copyBytes } from '../native/copy.js';
+import { copyBytes, copyLater, settleCopies } from '../native/copy.js';
 
 /** `Send.arena` words that are not arenas (see addon.ts). */
 export const enum SendKind {
@@ -29,6 +29,8 @@ export class Output {
   sendCount = 0;
   /** All bytes ever written, muted ones excepted (statistics); exact after `end`. */
   totalBytes = 0;
+  /** What `range` is given stays as it is until the copies are settled (native/copy): one native call copies many. */
+  defersCopies = false;
 
   private readonly sends: Int32Array;
   private readonly sendCapacity: number;
@@ -88,7 +90,7 @@ export class Output {
   repeat(conn: number, offset: number, length: number): void {
     if (this.sendCount === this.sendCapacity) {
       // The bytes stay where they are: only the records are handed over.
-      this.flushSends(this.sendCount);
+      this.handOver();
       this.sendCount = 0;
     }
     this.conn = conn;
@@ -129,7 +131,8 @@ export class Output {
       length -= part;
       this.makeRoom();
     }
-    copyBytes(this.bytes, this.position, from, offset, length);
+    if (this.defersCopies && this.held === null) copyLater(this.bytes, this.position, from, offset, length);
+    else copyBytes(this.bytes, this.position, from, offset, length);
     this.position += length;
   }
 
@@ -270,8 +273,13 @@ export class Output {
 
   private flushAll(): void {
     if (this.conn >= 0) this.closeRecord();
-    this.flushSends(this.sendCount);
+    this.handOver();
     this.restart();
+  }
+
+  private handOver(): void {
+    settleCopies();
+    this.flushSends(this.sendCount);
   }
 
   private closeRecord(): void {
@@ -281,7 +289,7 @@ export class Output {
       this.totalBytes += length;
       this.recordStart = this.position;
       if (this.sendCount === this.sendCapacity) {
-        this.flushSends(this.sendCount);
+        this.handOver();
         this.restart();
       }
     }
