@@ -4,6 +4,7 @@
  * measured bar falls short.
  */
 import { cpu } from './e2e/cpu.js';
+import { emulated } from './e2e/emulated.js';
 import { large } from './e2e/large.js';
 import { latency } from './e2e/latency.js';
 import { memory } from './e2e/memory.js';
@@ -35,6 +36,7 @@ const benches: readonly Bench[] = [
   rebuild,
   types,
   hitRatio,
+  emulated,
 ];
 
 function usage(): string {

@@ -15,7 +15,8 @@ const LINES_MAX = 500;
 
 /** Folder -> the folders it may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['config', 'server', 'embed', 'devices', 'store', 'memory', 'layout', 'native'],
+  cli: ['config', 'server', 'embed', 'hotspots', 'devices', 'store', 'memory', 'layout', 'native'],
+  hotspots: ['config', 'protocol', 'commands', 'devices', 'store', 'memory', 'layout', 'native'],
   server: ['config', 'protocol', 'commands', 'rdb', 'devices', 'store', 'memory', 'layout', 'native'],
   keyv: ['embed'],
   testing: ['server', 'config', 'native'],
@@ -138,5 +139,61 @@ describe('structure', () => {
     const files = folders.flatMap((folder) => filesUnder(join(ROOT, folder), /\.(ts|mjs|c|h)$/));
     const long = files.filter((path) => readFileSync(path, 'utf8').split('\n').length > LINES_MAX);
     expect(long.map((path) => relative(ROOT, path))).toEqual([]);
+  });
+});
+
+/**
+ * Who else may make views of mapped memory, and why nothing of a pool in use is written through them. All others get it from Bytes.ofPool,
+ * which the traced flavour replaces (layout/flavour).
+ */
+const OWN_VIEWS: Readonly<Record<string, string>> = {
+  'src/store/attach.ts': 'Bytes.ofPool',
+  'src/store/pool-copy.ts': 'Bytes.ofPool',
+  'src/store/format.ts': 'formats a pool that nobody uses',
+  'src/store/open.ts': 'sets the policy of a pool that is being opened',
+  'src/devices/dax-probe.ts': 'a file of its own',
+  'src/server/loop.ts': "the pump's arenas",
+  'src/hotspots/feed.ts': 'requests',
+  'src/commands/scripting/script-engine.ts': "the interpreter's arenas",
+};
+/** Natives that write to memory which they are given, and the one file that calls them. */
+const WRITING_NATIVES: Readonly<Record<string, string>> = {
+  'addon.copy\\b': 'src/native/copy.ts',
+  // hotspots/feed receives through views instead.
+  '\\.receiveInto\\(': 'src/server/loop.ts',
+};
+const VIEW = '(?:Uint8|Int8|Uint16|Int16|Uint32|Int32|Float32|Float64|BigInt64|BigUint64|Uint8Clamped)Array|DataView';
+
+describe('writes to mapped memory', () => {
+  const code = (path: string): string =>
+    readFileSync(path, 'utf8')
+      .replace(/\/\*[\s\S]*?\*\//g, '')
+      .replace(/^\s*\/\/.*$/gm, '');
+  const files = sourceFiles.filter((path) => relative(ROOT, path) !== 'src/native/addon.ts');
+  const filesWith = (pattern: RegExp): string[] =>
+    files.filter((path) => pattern.test(code(path))).map((path) => relative(ROOT, path));
+
+  it('go through views of the chosen flavour', () => {
+    expect(filesWith(/\bwrapArena\(/).filter((path) => !(path in OWN_VIEWS))).toEqual([]);
+  });
+
+  it('never go round them: no view is made of the buffer behind a view of a pool', () => {
+    const behind = new RegExp(`new (?:${VIEW})\\(\\s*[^;)]*\\b(?:u8|i32|view|ctl|own|words?)\\b\\.buffer`);
+    // What is left makes views of numbers and of arrays of its own.
+    expect(filesWith(behind)).toEqual(['src/hotspots/structures.ts', 'src/store/capacity-file.ts']);
+    expect(filesWith(/Buffer\.from\([^;]*\.buffer[^;]*\)\s*\.(?:write|fill|set|copy|swap)/)).toEqual([]);
+    expect(filesWith(/\.subarray\([^;]*\)\s*\.(?:fill|set|copyWithin|write|reverse|sort)\(/)).toEqual([
+      // Numbers of the command's own.
+      'src/commands/sorted-sets/sorted-set-algebra.ts',
+    ]);
+  });
+
+  it('by natives are made where they are recorded', () => {
+    for (const [native, file] of Object.entries(WRITING_NATIVES)) {
+      expect(filesWith(new RegExp(native)), native).toEqual([file]);
+    }
+    // The control block of copies belongs to prefetches and texts too, which write nothing.
+    const users = ['src/native/copy.ts', 'src/native/prefetch.ts', 'src/native/text.ts'];
+    expect(filesWith(/\bcopyControl\(/)).toEqual(users);
   });
 });

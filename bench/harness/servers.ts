@@ -18,6 +18,8 @@ export interface StoreSize {
   readonly dramBytes: number;
   /** A file tier below DRAM (ours only). */
   readonly capacityBytes?: number;
+  /** Device whose time accesses to that tier are charged. */
+  readonly emulate?: string;
   /** Full store: drop old items (the peers' LRU policies) instead of refusing new ones. */
   readonly evict?: boolean;
   /** Redis's maxmemory-policy when it evicts. */
@@ -125,6 +127,7 @@ function ourCommand(port: number, memcachedPort: number, pool: string, size: Sto
   command.push('--dram', String(size.dramBytes), '--pool', pool);
   if (size.capacityBytes === undefined) command.push('--tier', 'none');
   else command.push('--tier', 'file', '--capacity', String(size.capacityBytes));
+  if (size.emulate !== undefined) command.push('--emulate', size.emulate);
   if (size.evict === true) command.push('--maxmemory-policy', 'allkeys-lru');
   return [...command, ...words(process.env.ENTRESOL_BENCH_FLAGS)];
 }

@@ -19,6 +19,7 @@ export default {
           { text: 'Test with it', link: '/testing' },
           { text: 'Operate', link: '/operate' },
           { text: 'The right place', link: '/doctor' },
+          { text: 'Writes to persistent memory', link: '/nvm' },
         ],
       },
       {

@@ -6,6 +6,7 @@ import { suggestion } from '../config/nearest.js';
 import { doctor, doctorHelp } from './doctor.js';
 import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { generalHelp, serveHelp } from './help.js';
+import { hotspots, hotspotsHelp } from './hotspots.js';
 import { memcached } from './memcached.js';
 import { memcachedHelp } from './memcached-help.js';
 import { pool, poolHelp } from './pool.js';
@@ -16,8 +17,9 @@ const HELP_TEXTS: Readonly<Record<string, (() => string) | undefined>> = {
   memcached: memcachedHelp,
   doctor: doctorHelp,
   pool: poolHelp,
+  hotspots: hotspotsHelp,
 };
-const COMMANDS = ['serve', 'memcached', 'doctor', 'pool', 'help'];
+const COMMANDS = ['serve', 'memcached', 'doctor', 'pool', 'hotspots', 'help'];
 
 /** Runs one command line (without node and script); resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -43,6 +45,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
   if (command === 'memcached') return memcached(rest);
   if (command === 'doctor') return doctor(rest);
   if (command === 'pool') return pool(rest);
+  if (command === 'hotspots') return hotspots(rest);
   const hint = command.startsWith('-')
     ? ` Options of the server follow the command: entresol serve ${command}.`
     : suggestion(command, COMMANDS);

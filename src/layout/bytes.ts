@@ -6,6 +6,8 @@
  * memory, which the addon cannot address.
  */
 
+import { PLAIN, type Views, writers } from './flavour.js';
+
 /** `Bytes.arena` of memory that belongs to the JavaScript engine and not to a mapping. */
 export const NO_ARENA = -1;
 
@@ -16,11 +18,16 @@ export class Bytes {
   readonly i32: Int32Array;
   readonly arena: number;
 
-  constructor(buffer: ArrayBufferLike, arena: number) {
-    this.u8 = new Uint8Array(buffer);
-    this.view = new DataView(buffer);
-    this.i32 = new Int32Array(buffer, 0, buffer.byteLength >>> 2);
+  constructor(buffer: ArrayBufferLike, arena: number, views: Views = PLAIN.views(buffer, arena)) {
+    this.u8 = views.u8;
+    this.view = views.view;
+    this.i32 = views.i32;
     this.arena = arena;
+  }
+
+  /** An arena of a pool: written to in the thread's flavour. */
+  static ofPool(buffer: ArrayBufferLike, arena: number): Bytes {
+    return new Bytes(buffer, arena, writers().views(buffer, arena));
   }
 
   /** Fresh JavaScript memory: transaction queues, tests, replies to embedded calls. */
@@ -34,6 +41,11 @@ export class Bytes {
     const bytes = Bytes.allocate(source.length);
     bytes.u8.set(source);
     return bytes;
+  }
+
+  /** Counters in an arena of a pool. */
+  doubles(byteOffset: number, count: number): Float64Array {
+    return writers().doubles(this.u8.buffer, this.arena, byteOffset, count);
   }
 
   get length(): number {

@@ -6,6 +6,7 @@
  * `length` is above WORD_COPY_BYTES, or when `toOffset <= fromOffset` (short copies run upwards).
  */
 import { type Bytes, NO_ARENA } from '../layout/bytes.js';
+import { writers } from '../layout/flavour.js';
 import { addon } from './addon.js';
 
 /** Up to this length the word loop is cheaper than the native call. */
@@ -25,7 +26,7 @@ const COPY_WORDS = 5;
 const WAITING_MAX = 64;
 const control = new Int32Array(addon.copyControl());
 /** Called through a variable: the addon's object is a dictionary, and a property load from it costs as much as the call. */
-const { copy } = addon;
+const copy = writers().copier(addon.copy, control);
 
 export function copyBytes(to: Bytes, toOffset: number, from: Bytes, fromOffset: number, length: number): void {
   if (length <= WORD_COPY_BYTES) {

@@ -39,7 +39,7 @@ function mapBytes(fd: number, offset: number, bytes: number, options: MapOptions
   const arena = addon.mapArena(fd, offset, bytes, options);
   let range = wrapped.get(arena);
   if (range === undefined) {
-    range = new Bytes(addon.wrapArena(arena), arena);
+    range = Bytes.ofPool(addon.wrapArena(arena), arena);
     wrapped.set(arena, range);
   }
   return range;

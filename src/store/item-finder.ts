@@ -114,7 +114,7 @@ export abstract class ItemFinder {
     this.#cursorWords = memory.ctl;
     this.index = new Index(memory, parts.journal, parts.pool);
     this.feed = new ChangeFeed(memory, parts.journal, parts.pool);
-    this.statistics = new Float64Array(memory.own.buffer, (memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
+    this.statistics = memory.arenas[memory.ownArena].doubles((memory.ownBase + P.STATS_WORD) * 4, P.STATS_COUNT);
     this.refreshClock();
   }
 

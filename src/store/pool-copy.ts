@@ -112,6 +112,6 @@ function mapTier(arenas: Bytes[], fd: number, pages: number): void {
   for (let page = 0; page < pages; page += Page.ARENA_PAGES) {
     const bytes = Math.min(Page.ARENA_PAGES, pages - page) * Page.BYTES;
     const arena = addon.mapArena(fd, page * Page.BYTES, bytes, { copyOnWrite: true });
-    arenas.push(new Bytes(addon.wrapArena(arena), arena));
+    arenas.push(Bytes.ofPool(addon.wrapArena(arena), arena));
   }
 }

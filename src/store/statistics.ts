@@ -228,13 +228,9 @@ export function resetCounters(memory: Memory): void {
 }
 
 function countersOf(memory: Memory, page: number): Float64Array {
-  return new Float64Array(
-    memory.arenas[page >>> Page.ARENA_SHIFT].i32.buffer,
-    pageOffset(page) + P.STATS_WORD * 4,
-    P.STATS_COUNT,
-  );
+  return memory.arenas[page >>> Page.ARENA_SHIFT].doubles(pageOffset(page) + P.STATS_WORD * 4, P.STATS_COUNT);
 }
 
 function departed(memory: Memory): Float64Array {
-  return new Float64Array(memory.ctl.buffer, Super.DEPARTED_STATS_WORD * 4, P.STATS_COUNT);
+  return memory.arenas[0].doubles(Super.DEPARTED_STATS_WORD * 4, P.STATS_COUNT);
 }
