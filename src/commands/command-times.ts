@@ -54,7 +54,8 @@ export class CommandTimes {
     const microseconds = elapsedMs * 1000;
     const row = command.index * CommandStat.WORDS;
     const weight = command.timed || this.all || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
-    this.stats[row + CommandStat.microseconds] += microseconds * weight;
+    if (client.blocked === null) this.stats[row + CommandStat.microseconds] += microseconds * weight;
+    else client.blockedMicroseconds = microseconds * weight;
     if (this.environment.settings.latencyTracking) {
       this.latencies[command.index * LatencyBucket.COUNT + latencyBucket(Math.round(elapsedMs * 1e6))] += weight;
     }
@@ -70,8 +71,20 @@ export class CommandTimes {
     }
   }
 
+  /** The request of a blocked client, which has been counted as a call, is refused after all. */
+  refused(client: Client, command: Command): void {
+    const row = command.index * CommandStat.WORDS;
+    this.stats[row + CommandStat.calls]--;
+    this.stats[row + CommandStat.rejected]++;
+    client.blockedMicroseconds = 0;
+  }
+
   /** A client that was suspended has its answer. */
   answered(client: Client): void {
+    if (client.blockedMicroseconds !== 0 && client.lastCommand !== null) {
+      this.stats[client.lastCommand.index * CommandStat.WORDS + CommandStat.microseconds] += client.blockedMicroseconds;
+      client.blockedMicroseconds = 0;
+    }
     const { slow } = client;
     if (slow === null) return;
     client.slow = null;

@@ -33,7 +33,11 @@ const answers: Answers = {
     const { clients, drivers } = context.connections;
     for (let conn = 0; conn < clients.length; conn++) {
       const client = clients[conn];
-      if (client === null || drivers[conn]!.mayStay(client)) continue;
+      if (client === null) continue;
+      if (drivers[conn]!.mayStay(client)) {
+        context.hub?.rightsChanged(client);
+        continue;
+      }
       // Whoever removes its own user still gets the answer.
       context.closeClient(conn, context.control.isAwaitingAnswer(client.id));
     }

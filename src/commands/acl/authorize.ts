@@ -33,6 +33,16 @@ export function authorize(context: Context, command: Command): boolean {
   return false;
 }
 
+/** A blocked client's request, after its user's rights have changed. Null = it may go on waiting, else the reply. */
+export function refusedWhileBlocked(context: Context, command: Command): string | null {
+  const { client } = context;
+  if (mayDoEverything(context.environment, client)) return null;
+  const decision = decide(client.user, command, context);
+  if (decision.verdict === Verdict.ALLOWED) return null;
+  recordRefusal(context, command, decision, 'toplevel');
+  return `NOPERM ${refusalText(context, client.user, command, decision)}`;
+}
+
 /** EXEC: the rights may have changed since the command was queued. Null = it may run, else the reply. */
 export function refusedInTransaction(context: Context, command: Command): string | null {
   const { client } = context;

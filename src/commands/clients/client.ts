@@ -96,6 +96,8 @@ export class Client implements DriverClient {
   tracking: Tracking | null = null;
   /** What a blocking command waits for. */
   blocked: Blocked | null = null;
+  /** What its request took before it began to wait: counted when it is answered. */
+  blockedMicroseconds = 0;
   /** A request that takes several turns; see long-work. */
   work: LongWork | null = null;
   /** Of a suspended client: for the slow log, when it is answered. */

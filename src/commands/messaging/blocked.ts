@@ -25,21 +25,18 @@ import { MessageKind } from '../../layout/mailbox.js';
 import { Super } from '../../layout/superblock.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { type WaitPlace, Waits } from '../../store/waits.js';
+import { refusedWhileBlocked } from '../acl/authorize.js';
 import { Client, ReplyMode } from '../clients/client.js';
+import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, WRONG_TYPE } from '../errors.js';
 import type { Executor } from '../executor.js';
 import { Capture } from './capture.js';
 import { Deadlines } from './deadlines.js';
 import type { ClientHost } from './host.js';
+import { replyTimeout, type WaitReply } from './wait-reply.js';
 
-/** What a client gets when its time is up. */
-export const enum WaitReply {
-  NIL = 0,
-  NIL_ARRAY = 1,
-  /** :0 (WAIT). */
-  ZERO = 2,
-}
+export { WaitReply } from './wait-reply.js';
 
 export interface WaitOptions {
   /** Kind of value it waits for; NONE when nothing but time will answer. */
@@ -441,6 +438,22 @@ export class BlockedClients {
     return true;
   }
 
+  /** Its user's rights have changed: a request that it may no longer make is refused. */
+  rightsChanged(client: Client): void {
+    const { blocked } = client;
+    if (blocked === null || blocked.place === null) return;
+    const { context } = this.#executor;
+    const { client: bound, input, args, first, argc } = context;
+    this.#bind(blocked.place.page, blocked.place.unit);
+    context.client = client;
+    const command = this.#executor.lookup() as Command;
+    const refusal = refusedWhileBlocked(context, command);
+    context.bind(bound, input, args, first, argc);
+    if (refusal === null || !this.#cancel(blocked.place.ticket, blocked)) return;
+    this.#executor.times.refused(client, command);
+    this.#answer(blocked, () => context.reply.error(refusal));
+  }
+
   /** The client's connection is gone. */
   closed(client: Client): void {
     const { blocked } = client;
@@ -480,10 +493,4 @@ export class BlockedClients {
 function isAmong(hashes: Int32Array, checks: Int32Array, i: number): boolean {
   for (let k = 0; k < i; k++) if (hashes[k] === hashes[i] && checks[k] === checks[i]) return true;
   return false;
-}
-
-function replyTimeout(context: Context, onTimeout: WaitReply): void {
-  if (onTimeout === WaitReply.NIL_ARRAY) context.reply.nilArray();
-  else if (onTimeout === WaitReply.ZERO) context.reply.integer(0);
-  else context.reply.nil();
 }

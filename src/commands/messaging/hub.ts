@@ -258,6 +258,11 @@ export class Hub {
     return client instanceof Client && client.blocked !== null;
   }
 
+  /** The users have changed. */
+  rightsChanged(client: DriverClient): void {
+    if (client instanceof Client) this.blocked.rightsChanged(client);
+  }
+
   /** CLIENT UNBLOCK. */
   unblock(client: DriverClient, withError: boolean): boolean {
     return client instanceof Client && this.blocked.unblock(client, withError);

@@ -89,9 +89,17 @@ function smove(context: Context): void {
   if (!found || isSameKey(context, 1, 2)) return reply.integer(found ? 1 : 0);
   if (to.exists) context.use();
   const before = to.count;
-  if (!moveMember(context, from, to)) return reply.error(NO_MEMORY);
+  const isNew = !to.exists;
+  // What the store says of a new key comes behind the events of the old one, as in Redis.
+  const { feed } = context.keyspace;
+  const { notifies } = feed;
+  feed.notifies &= ~Notify.NEW;
+  const isMoved = moveMember(context, from, to);
+  feed.notifies = notifies;
+  if (!isMoved) return reply.error(NO_MEMORY);
   context.notify(Notify.SET, 'srem', 1);
   if (!from.exists) context.notify(Notify.GENERIC, 'del', 1);
+  if (isNew) context.notify(Notify.NEW, 'new', 2);
   if (to.count > before) context.notify(Notify.SET, 'sadd', 2);
   reply.integer(1);
 }
