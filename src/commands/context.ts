@@ -86,6 +86,11 @@ export class Context {
     return this.keyspace.nowMs;
   }
 
+  /** What new times are reckoned from and written down as; `nowMs` is what things expire by. */
+  get wallMs(): number {
+    return this.keyspace.wallMs;
+  }
+
   // ---- arguments
 
   argOffset(i: number): number {

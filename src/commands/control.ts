@@ -115,7 +115,7 @@ export interface WatchLine {
 export interface WorkerTopics {
   /** For ACL LOG: one of this worker's own clients. */
   clientDescribe: [question: { readonly conn: number }, answer: ClientRow];
-  /** Closes the clients whose users are no more. */
+  /** Closes the clients whose users are no more; those that wait for what they may no longer have get an error. */
   usersChanged: [question: null, answer: true];
   clientList: [question: ClientFilter, answer: readonly ClientRow[]];
   /** Answer: how many were killed. */
@@ -153,11 +153,33 @@ export interface MainTopics {
   usersRemove: [question: readonly string[], answer: number];
   usersLoad: [question: null, answer: string | null];
   usersSave: [question: null, answer: string | null];
-  /** Answers only when it fails: otherwise the connection closes. */
+  /** Answers only when it fails: otherwise the connection closes. `saves` null: if there is a schedule of saves. */
   shutdown: [
-    question: { readonly abort: boolean; readonly saves: boolean; readonly isForced: boolean },
+    question: { readonly abort: boolean; readonly saves: boolean | null; readonly isForced: boolean },
     answer: string | null,
   ];
+  migrate: [question: MigrateQuestion, answer: MigrateAnswer];
+}
+
+/** Keys for another server. */
+export interface MigrateQuestion {
+  readonly host: string;
+  readonly port: string;
+  readonly db: number;
+  /** Of silence. */
+  readonly timeoutMs: number;
+  /** Words behind AUTH; null = none is sent. */
+  readonly auth: readonly Uint8Array[] | null;
+  /** RESTORE commands as they are sent, and how many they are. */
+  readonly requests: Uint8Array;
+  readonly count: number;
+}
+
+export interface MigrateAnswer {
+  /** Which of the commands have succeeded, as far as their replies have come. */
+  readonly acknowledged: readonly boolean[];
+  /** What the client is told; '' = all have succeeded. */
+  readonly error: string;
 }
 
 /** The client object as far as the control plane needs it. */
@@ -196,7 +218,7 @@ export interface Control {
   /** Takes over a topic that the server itself knows nothing of. */
   provide<T extends keyof WorkerTopics>(topic: T, answer: (question: WorkerTopics[T][0]) => WorkerTopics[T][1]): void;
 
-  /** BGSAVE. The caller has set SharedWord.saving; whoever saves sets it back. */
+  /** BGSAVE, BGREWRITEAOF. The caller has set SharedWord.saving; whoever saves sets it back. */
   startSave(): void;
 
   // ---- memcached's watch

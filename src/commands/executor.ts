@@ -33,6 +33,7 @@ import { extractKeys } from './keys.js';
 import { dropWork, type LongWork } from './long-work.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
+import { WRITES_DENIED } from './persistence/disk-error.js';
 import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
@@ -429,6 +430,7 @@ export class Executor {
     if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
       return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
     }
+    if (run.isDeniedWrites && command.has(Flag.WRITE)) return this.reject(command, WRITES_DENIED);
     if (run.isShortOfMemory && !run.hasWritten && command.has(Flag.DENYOOM)) return this.reject(command, NO_MEMORY);
     if (context.client.unrestrictedAt !== this.users.epoch) {
       const refused = refusedInScript(context, command, run.outer.context.client);

@@ -25,6 +25,7 @@ import { monitorCommands } from './messaging/monitor.js';
 import { pubsub } from './messaging/pubsub.js';
 import { waits } from './messaging/wait.js';
 import { dumps } from './persistence/dump.js';
+import { migrations } from './persistence/migrate.js';
 import { saves } from './persistence/save.js';
 import { evals } from './scripting/eval.js';
 import { fcalls } from './scripting/fcall.js';
@@ -86,6 +87,7 @@ export const families: readonly (readonly CommandSpec[])[] = [
   functionCommands,
   generics,
   dumps,
+  migrations,
   keyIteration,
   objects,
   expiries,

@@ -30,6 +30,7 @@ import type { Environment } from './environment.js';
 import { countErrors } from './error-counts.js';
 import { type Executor, MAX_KEY_BYTES } from './executor.js';
 import { dropWork } from './long-work.js';
+import { deniesWrites, isDenied, WRITES_DENIED } from './persistence/disk-error.js';
 import { Flag } from './spec.js';
 import { LargeValues } from './strings/large-values.js';
 
@@ -255,6 +256,7 @@ export class RespDriver implements Driver<Client> {
     const physical = keyspace.physical(db);
     const control = this.environment.control;
     const writesPaused = control?.isWritePaused === true;
+    const writesDenied = deniesWrites(this.environment);
     if (looksAhead) this.lookAhead(client, input, count);
     for (let i = 0; i < count; i++) {
       const word = i * Request.WORDS;
@@ -282,7 +284,9 @@ export class RespDriver implements Driver<Client> {
         if (!defers) settleCopies();
         this.reply.output.defersCopies = defers;
       }
-      if (client.replyMode === ReplyMode.ON) {
+      if (writesDenied && command !== null && isDenied(client, command)) {
+        this.deny(client, command);
+      } else if (client.replyMode === ReplyMode.ON) {
         executor.execute(command, hashKnown);
       } else {
         this.executeMuted(client, command, hashKnown);
@@ -334,7 +338,14 @@ export class RespDriver implements Driver<Client> {
     this.executor.execute(command, hashKnown);
     // CLIENT REPLY ON has unmuted and answered.
     if (output.isMuted) output.unmute();
-    if (client.replyMode === ReplyMode.SKIP) client.replyMode = ReplyMode.ON;
+    if (client.replyMode === ReplyMode.SKIP && client.work === null) client.replyMode = ReplyMode.ON;
+  }
+
+  private deny(client: Client, command: Command): void {
+    const { output } = this.reply;
+    if (client.replyMode !== ReplyMode.ON) output.mute();
+    this.executor.reject(command, WRITES_DENIED);
+    if (output.isMuted) output.unmute();
   }
 
   /** True for what waits while writes are paused. */

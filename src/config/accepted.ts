@@ -40,7 +40,6 @@ const ACCEPTED: Readonly<Record<string, Accepted>> = {
   'active-expire-effort': count(1, 1, 10),
   activedefrag: no,
   activerehashing: yes,
-  'aof-load-truncated': yes,
   'aof-rewrite-incremental-fsync': yes,
   'aof-timestamp-enabled': no,
   'aof-use-rdb-preamble': yes,
@@ -95,7 +94,6 @@ const ACCEPTED: Readonly<Record<string, Accepted>> = {
   'shutdown-on-sigint': onSignal,
   'shutdown-on-sigterm': onSignal,
   'shutdown-timeout': count(10),
-  'stop-writes-on-bgsave-error': yes,
   supervised: { ...words('no'), isFixed: true },
   'tcp-keepalive': count(300),
 };

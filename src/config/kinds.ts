@@ -221,6 +221,26 @@ export function userLines(): Kind<readonly string[]> {
   };
 }
 
+/** Pairs of seconds and changes, as Redis has them: '900 1 300 10'. */
+export function savePoints(): Kind<readonly number[]> {
+  const format = (points: readonly number[]): string => points.join(' ');
+  return {
+    placeholder: "'SECONDS CHANGES ...'",
+    range: '',
+    listSeparator: ' ',
+    isRepeatable: true,
+    parse(value) {
+      const words = value.split(/\s+/).filter((word) => word !== '');
+      const points = words.map(Number);
+      const isValid = words.every((word) => /^\d{1,15}$/.test(word)) && points.every((n, i) => i % 2 === 1 || n > 0);
+      if (points.length % 2 !== 0 || !isValid) throw new ValueError('Invalid save parameters');
+      return points;
+    },
+    format,
+    show: format,
+  };
+}
+
 /** Percentiles, separated by blanks or commas; none is allowed. */
 export function percentiles(): Kind<readonly number[]> {
   const format = (list: readonly number[]): string => list.join(' ');

@@ -2,7 +2,7 @@
  * The settings as Redis's CONFIG GET and CONFIG SET show them.
  *
  * A setting answers under its Redis names, or under its flag name where Redis has none. A few parameters that clients ask
- * for and that have one truth here (save, appendonly ...) answer with a constant. Invariant: CONFIG SET is all or nothing.
+ * for and that have one truth here (appendonly ...) answer with a constant. Invariant: CONFIG SET is all or nothing.
  */
 
 import { acceptedValues, acceptValue, isAccepted } from './accepted.js';
@@ -21,10 +21,15 @@ import { parseSize } from './size.js';
 
 /** Parameters that cannot be other than this; setting them to the same value is accepted. */
 const CONSTANTS: ReadonlyMap<string, string> = new Map([
-  ['save', ''],
   ['appendonly', 'no'],
   ['cluster-enabled', 'no'],
 ]);
+
+/** Why one of them cannot be set, where that says more than that it cannot. */
+const CANNOT: Readonly<Record<string, string>> = {
+  appendonly:
+    'this version appends nothing: what survives is what the setting durability says, and BGREWRITEAOF writes a file',
+};
 
 const keyByParameter: ReadonlyMap<string, SettingKey> = new Map(
   settingKeys.flatMap((key) => {
@@ -173,7 +178,7 @@ function failed(name: string, reason: string): ConfigSetResult {
 /** Sets one known parameter; returns why it cannot be set, or undefined. */
 function setOne(settings: Settings, name: string, value: string): string | undefined {
   const constant = CONSTANTS.get(name);
-  if (constant !== undefined) return value === constant ? undefined : "can't set immutable config";
+  if (constant !== undefined) return value === constant ? undefined : (CANNOT[name] ?? "can't set immutable config");
   const key = keyByParameter.get(name);
   if (key !== undefined && !schema[key].live) {
     // Programs write back what they have read.

@@ -1,5 +1,5 @@
-/** The settings of dumps and files as Redis writes them (RDB). */
-import { integer, text, ValueError, yesNo } from './kinds.js';
+/** The settings of files as Redis writes them: RDB, append-only files. */
+import { integer, savePoints, text, ValueError, yesNo } from './kinds.js';
 import { declare, type Setting } from './setting.js';
 
 export interface RdbSettings {
@@ -8,6 +8,11 @@ export interface RdbSettings {
   rdbVersion: number;
   rdbcompression: boolean;
   rdbchecksum: boolean;
+  save: readonly number[];
+  stopWritesOnBgsaveError: boolean;
+  appenddirname: string;
+  appendfilename: string;
+  aofLoadTruncated: boolean;
 }
 
 /** A file's name without a folder, as Redis wants it. */
@@ -31,7 +36,7 @@ export const rdbSchema: { readonly [K in keyof RdbSettings]: Setting<RdbSettings
     'RDB files',
     text('PATH', 4096),
     '',
-    'File of Redis (RDB) that fills the pool at the start, if it holds no keys.',
+    'File of Redis that fills the pool at the start, if it holds no keys: RDB, an append-only file, or the manifest or folder of one.',
     { isHidden: true },
   ),
   rdbVersion: declare(
@@ -53,5 +58,36 @@ export const rdbSchema: { readonly [K in keyof RdbSettings]: Setting<RdbSettings
     {
       redis: ['rdbchecksum'],
     },
+  ),
+  save: declare(
+    'RDB files',
+    savePoints(),
+    [],
+    "When to save by itself: after so many seconds, if there were so many changes since the last save: '900 1 300 10'; empty = never. Also saves when the server stops.",
+    { live: true, redis: ['save'] },
+  ),
+  stopWritesOnBgsaveError: declare(
+    'RDB files',
+    yesNo(),
+    true,
+    'Refuses writes after a save in the background has failed, if there is a schedule of saves.',
+    { live: true, redis: ['stop-writes-on-bgsave-error'] },
+  ),
+  appenddirname: declare(
+    'RDB files',
+    fileName,
+    'appendonlydir',
+    "Folder, in the pool's folder, of the append-only file that BGREWRITEAOF writes.",
+    { redis: ['appenddirname'] },
+  ),
+  appendfilename: declare('RDB files', fileName, 'appendonly.aof', 'What the names of its parts begin with.', {
+    redis: ['appendfilename'],
+  }),
+  aofLoadTruncated: declare(
+    'RDB files',
+    yesNo(),
+    true,
+    'Loads an append-only file that ends in the middle of a command or transaction, without that; no = the start fails.',
+    { redis: ['aof-load-truncated'] },
   ),
 };

@@ -141,7 +141,7 @@ export const enum SharedWord {
   lruCrawlerStarts = 11,
   /** Entries of ACL LOG made so far, all workers. */
   accessLogId = 12,
-  /** An RDB file is being written (one of Saving), since when, and how the last one ended. Times are Unix seconds. */
+  /** A file of Redis is being written (one of Saving), since when, and how the last one ended. Times are Unix seconds. */
   saving = 13,
   savingSinceS = 14,
   savedAtS = 15,
@@ -151,7 +151,15 @@ export const enum SharedWord {
   saves = 18,
   /** Changes of the store (modulo 2^32) when the last one began. */
   savedChanges = 19,
-  COUNT = 20,
+  /** How the last BGREWRITEAOF ended, and the seconds that it took + 1; 0 = there was none. */
+  rewriteFailed = 20,
+  rewriteSeconds = 21,
+  /** Asked for while another file is written: a BGREWRITEAOF, a BGSAVE. */
+  rewriteScheduled = 22,
+  saveScheduled = 23,
+  /** Connections to other servers that MIGRATE keeps. */
+  migrationSockets = 24,
+  COUNT = 25,
 }
 
 /** SharedWord.saving. */
@@ -160,6 +168,8 @@ export const enum Saving {
   BACKGROUND = 1,
   /** SAVE: everybody waits. */
   FOREGROUND = 2,
+  /** BGREWRITEAOF. */
+  REWRITE = 3,
 }
 
 /** SharedWord.watchers to watchConnections. */

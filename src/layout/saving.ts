@@ -1,5 +1,5 @@
 /**
- * The shared words about RDB files that are, or were, written: who saves, and how it went.
+ * The shared words about files of Redis that are, or were, written: who saves, and how it went.
  *
  * Invariant: who sets SharedWord.saving from NO to something else, with one atomic step, is the one that saves; it alone sets it back.
  */
@@ -14,11 +14,16 @@ export function beginSaving(shared: Int32Array, how: Saving): boolean {
 
 /** `changes`: those of the store when the file was begun; null = there is no file, it has failed. */
 export function endSaving(shared: Int32Array, changes: number | null): void {
-  if (Atomics.load(shared, SharedWord.saving) === Saving.BACKGROUND) {
+  const how = Atomics.load(shared, SharedWord.saving);
+  const seconds = nowS() - Atomics.load(shared, SharedWord.savingSinceS);
+  if (how === Saving.BACKGROUND) {
     Atomics.store(shared, SharedWord.saveFailed, changes === null ? 1 : 0);
-    Atomics.store(shared, SharedWord.saveSeconds, nowS() - Atomics.load(shared, SharedWord.savingSinceS) + 1);
+    Atomics.store(shared, SharedWord.saveSeconds, seconds + 1);
+  } else if (how === Saving.REWRITE) {
+    Atomics.store(shared, SharedWord.rewriteFailed, changes === null ? 1 : 0);
+    Atomics.store(shared, SharedWord.rewriteSeconds, seconds + 1);
   }
-  if (changes !== null) {
+  if (changes !== null && how !== Saving.REWRITE) {
     Atomics.store(shared, SharedWord.savedAtS, nowS());
     Atomics.store(shared, SharedWord.savedChanges, changes);
     Atomics.add(shared, SharedWord.saves, 1);

@@ -205,6 +205,8 @@ export const enum Shard {
   FIELD_EXPIRY_WORD = 8,
   /** Who wants to hear of changes in this shard: never too low. Writers look at the interest table when it is not 0. */
   INTERESTS_WORD = 9,
+  /** Changes that give no item a version: removals, expiries. Modulo 2^32. */
+  OTHER_CHANGES_WORD = 10,
   WORDS = 16,
 }
 

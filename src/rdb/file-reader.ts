@@ -12,6 +12,8 @@ import { ValueReader } from './value-reader.js';
 
 const MAGIC = 'REDIS';
 const MAGIC_BYTES = 9;
+/** By these names a file says that it is such a beginning: since Redis 7, before it. */
+const BASE_NAMES: ReadonlySet<string> = new Set(['aof-base', 'aof-preamble']);
 
 /** What takes the keys of a file. */
 export interface FileSink {
@@ -23,6 +25,8 @@ export interface FileSink {
   loaded(): void;
   /** A library of functions. */
   library(code: Uint8Array): void;
+  /** The file says that it is the beginning of an append-only file: commands follow, and keys that have expired are among its keys. */
+  base(): void;
   /** A key has been passed over, whose value belongs to a module. */
   module(key: StringSlot, name: string): void;
 }
@@ -125,10 +129,11 @@ export class RdbFileReader {
   #readOther(opcode: number): void {
     const { reader } = this;
     switch (opcode) {
-      case Opcode.AUX:
-        reader.skipString();
-        reader.skipString();
+      case Opcode.AUX: {
+        const isBase = BASE_NAMES.has(this.#asText());
+        if (this.#asText() === '1' && isBase) this.#sink.base();
         return;
+      }
       case Opcode.RESIZEDB:
         reader.length();
         reader.length();
@@ -146,6 +151,12 @@ export class RdbFileReader {
       default:
         reader.fail(`what begins with ${opcode} is not known`);
     }
+  }
+
+  #asText(): string {
+    this.reader.passing(this.#text);
+    const { bytes, offset, length } = this.#text;
+    return Buffer.from(bytes.u8.subarray(offset, offset + length)).toString('latin1');
   }
 
   #library(): StringSlot {

@@ -19,6 +19,7 @@ import { ClientMemory } from './client-memory.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
 import { Limits } from './limits.js';
+import type { SaveSchedule } from './save-schedule.js';
 import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
 import { Slices } from './slices.js';
@@ -58,6 +59,7 @@ export interface LoopParts {
   readonly hub?: Hub;
   /** A further driver for Redis clients, for the turns within a long script. */
   readonly makeScriptDriver: () => Driver;
+  readonly saveSchedule?: SaveSchedule;
 }
 
 /** How often a worker that a script shuts out of the store looks whether it has ended. */
@@ -119,7 +121,12 @@ export class Loop implements ControlHost {
       this.#events,
       parts.makeScriptDriver,
     );
-    this.#slices = new Slices((budget) => parts.store.background(budget), parts.clock, parts.control, this.#values);
+    const { saveSchedule, store: background } = parts;
+    const work = (budget: number): boolean => {
+      saveSchedule?.look();
+      return background.background(budget);
+    };
+    this.#slices = new Slices(work, parts.clock, parts.control, this.#values);
     this.nowMs = parts.clock.nowMs;
     parts.control.attach(this);
     this.#limits = new Limits(parts.pump, parts.store, parts.control, this.connections, this.hub);

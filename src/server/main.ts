@@ -21,6 +21,8 @@ export interface RunningServer {
   readonly dramPath: string;
   /** Stops cleanly: replies under way are sent, ports are free and the store is closed when it settles. */
   close(): Promise<void>;
+  /** As close(), after a save if there is a schedule of saves. */
+  stop(): Promise<void>;
   /** Settles when the server has stopped, for whatever reason (close(), SHUTDOWN). */
   readonly done: Promise<void>;
   /** What the workers have counted, for metrics and tests. */
@@ -61,8 +63,8 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
     store = openPool(settings);
     // What `auto` has chosen, for CONFIG GET and the ready lines.
     settings.tier = store.tier;
-    await loadAtStart(settings, store, log);
-    supervisor = new Supervisor(settings, store, users, log, threads, configPath);
+    const savedChanges = await loadAtStart(settings, store, log);
+    supervisor = new Supervisor(settings, store, users, log, threads, configPath, savedChanges);
     await supervisor.start();
   } catch (error) {
     claim.release();
@@ -74,6 +76,7 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
     addresses: supervisor.addresses,
     dramPath: store.dramPath,
     close: () => supervisor.close().finally(release),
+    stop: () => supervisor.stop().finally(release),
     done,
     counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
     killWorker: (index) => supervisor.killWorker(index),

@@ -56,7 +56,7 @@ export type ToMain =
   | { readonly type: 'log'; readonly level: Level; readonly message: string }
   | { readonly type: 'answer'; readonly askId: number; readonly answer: unknown }
   | { readonly type: 'lines'; readonly lines: readonly WatchLine[] }
-  /** BGSAVE. */
+  /** BGSAVE or BGREWRITEAOF, as SharedWord.saving says. */
   | { readonly type: 'save' }
   | {
       readonly type: 'askWorkers';

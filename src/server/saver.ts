@@ -1,12 +1,12 @@
 /**
- * BGSAVE from the main thread's side: starts the thread, notes how it went.
+ * BGSAVE and BGREWRITEAOF from the main thread's side: starts the thread, notes how it went.
  *
  * Invariant: SharedWord.saving is set back when the thread has ended, however it ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../config/index.js';
-import { Saving } from '../layout/counters.js';
+import { Saving, SharedWord } from '../layout/counters.js';
 import { beginSaving, endSaving } from '../layout/saving.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
@@ -30,7 +30,7 @@ export class Saver {
     this.#log = log;
   }
 
-  /** For a client that has begun to save: SharedWord.saving is set. Resolves to whether there is a new file. */
+  /** For whoever has begun to save: SharedWord.saving says what. Resolves to whether there is a new file. */
   start(): Promise<boolean> {
     this.#running = this.#run().finally(() => {
       this.#running = null;
@@ -52,22 +52,24 @@ export class Saver {
 
   async #run(): Promise<boolean> {
     const startedMs = performance.now();
-    const outcome = await this.#inThread();
+    const isRewrite = Atomics.load(this.#shared, SharedWord.saving) === Saving.REWRITE;
+    const name = isRewrite ? 'BGREWRITEAOF' : 'BGSAVE';
+    const outcome = await this.#inThread(isRewrite);
     if ('error' in outcome) {
-      this.#log('warning', `BGSAVE failed: ${outcome.error}`);
+      this.#log('warning', `${name} failed: ${outcome.error}`);
       endSaving(this.#shared, null);
       return false;
     }
     const { path, keys, bytes, changes } = outcome.saved;
     if (outcome.warning !== '') this.#log('warning', outcome.warning);
     const seconds = (performance.now() - startedMs) / 1000;
-    this.#log('notice', `BGSAVE: ${keys} keys in ${path}, ${bytes} bytes, in ${seconds.toFixed(1)} s`);
+    this.#log('notice', `${name}: ${keys} keys in ${path}, ${bytes} bytes, in ${seconds.toFixed(1)} s`);
     endSaving(this.#shared, changes);
     return true;
   }
 
-  #inThread(): Promise<SaveOutcome> {
-    const start: SaveStart = { store: this.#store, settings: this.#settings, stop: this.#stop };
+  #inThread(isRewrite: boolean): Promise<SaveOutcome> {
+    const start: SaveStart = { store: this.#store, settings: this.#settings, isRewrite, stop: this.#stop };
     return new Promise((resolve) => {
       const thread = new Worker(new URL('./save-thread.js', import.meta.url), {
         name: 'entresol-save',

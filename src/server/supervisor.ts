@@ -23,6 +23,7 @@ import type { StoreHandle } from '../store/open.js';
 import { DurabilityThread } from './durability.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
+import { Migrations } from './migrations.js';
 import { RollCall } from './roll-call.js';
 import { Saver } from './saver.js';
 import type { UserRegistry } from './user-registry.js';
@@ -66,10 +67,12 @@ export class Supervisor {
   readonly #rollCall = new RollCall();
   readonly #users: UsersOnDemand;
   readonly #saver: Saver;
+  readonly #migrations: Migrations;
   #closing: Promise<void> | null = null;
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
+  /** `savedChanges`: of the store as it was when all of it lay in a file of Redis (changesOf). */
   constructor(
     settings: Settings,
     store: StoreHandle,
@@ -77,6 +80,7 @@ export class Supervisor {
     log: Log,
     prepared: readonly Worker[],
     configPath?: string,
+    savedChanges = 0,
   ) {
     this.settings = settings;
     this.#prepared = [...prepared];
@@ -88,6 +92,8 @@ export class Supervisor {
     this.counterBlock = createCounterBlock(settings.workers);
     const { shared } = new CounterRow(this.counterBlock, 0);
     this.#saver = new Saver(settings, store, shared, log);
+    this.#migrations = new Migrations(shared);
+    shared[SharedWord.savedChanges] = savedChanges;
     shared[SharedWord.prefixCounting] = settings.memcachedDetail ? 1 : 0;
     shared[SharedWord.lruCrawler] = settings.memcachedLruCrawler ? 1 : 0;
     this.done = new Promise((resolve, reject) => {
@@ -127,12 +133,19 @@ export class Supervisor {
     return this.#closing;
   }
 
+  /** As close(), but saves first if there is a schedule of saves. */
+  async stop(): Promise<void> {
+    if (this.#closing === null && this.settings.save.length > 0) await this.#saver.saveNow();
+    await this.close();
+  }
+
   /** Ends one worker the hard way; it comes back. For tests of exactly that. */
   async killWorker(index: number): Promise<void> {
     await this.#workers[index].kill();
   }
 
   async #stopAll(): Promise<void> {
+    this.#migrations.close();
     await Promise.all([this.#saver.stop(), ...this.#workers.map((worker) => worker.stop(STOP_GRACE_MS))]);
     await this.#durability?.stop();
     this.#resolveDone();
@@ -280,6 +293,12 @@ export class Supervisor {
       case 'shutdown':
         this.#shutdown(question as MainTopics['shutdown'][0], (answer) => this.#reply(from, askId, answer));
         return;
+      case 'migrate':
+        this.#migrations
+          .migrate(question as MainTopics['migrate'][0])
+          .then((answer) => this.#reply(from, askId, answer))
+          .catch(this.#rejectDone);
+        return;
     }
   }
 
@@ -334,7 +353,7 @@ export class Supervisor {
       return;
     }
     this.#log('notice', 'a client asked the server to stop');
-    const saved = saves ? this.#saver.saveNow() : Promise.resolve(true);
+    const saved = (saves ?? this.settings.save.length > 0) ? this.#saver.saveNow() : Promise.resolve(true);
     saved
       .then((isSaved) => (isSaved || isForced ? this.close() : done('ERR Errors trying to SHUTDOWN. Check logs.')))
       .catch(this.#rejectDone);

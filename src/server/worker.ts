@@ -17,6 +17,7 @@ import { saveCompiled } from './compile-cache.js';
 import { createDrivers } from './drivers.js';
 import { Loop } from './loop.js';
 import { ListenerKind, reportOf } from './messages.js';
+import { SaveSchedule } from './save-schedule.js';
 import { WorkerControl } from './worker-control.js';
 import type { WorkerStart } from './worker-start.js';
 
@@ -62,7 +63,9 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
     sharedScripts: start.sharedScripts,
   });
   const clock = new Clock(addon);
-  const loop = new Loop({ pump, output, store, clock, counters, totals, control, drivers, hub, makeScriptDriver });
+  const saveSchedule = new SaveSchedule(store, counters.shared, control);
+  const parts = { pump, output, store, clock, counters, totals, control, drivers, hub, makeScriptDriver, saveSchedule };
+  const loop = new Loop(parts);
   listen(pump, start.settings);
   return loop;
 }

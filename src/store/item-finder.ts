@@ -29,6 +29,8 @@ import { Policy } from './policy.js';
 import { ProtectedFinds } from './protected-finds.js';
 import { Stat } from './statistics.js';
 
+const BEFORE_ALL_EXPIRY_MS = 1;
+
 export interface KeyspaceParts {
   readonly memory: Memory;
   readonly journal: Journal;
@@ -40,10 +42,13 @@ export interface KeyspaceParts {
 }
 
 export abstract class ItemFinder {
-  /** Wall clock in ms and what a new entry's access word holds now: seconds modulo 2^24, or an LFU word (see setClock). */
+  /** The time by which things expire: the wall clock in ms, but before all expiry times while nothing shall expire (holdExpiry). */
   nowMs = 0;
+  /** The wall clock in ms: what new expiry times are reckoned from, and what is written down. */
+  wallMs = 0;
   /** CLIENT PAUSE: what has expired is not there, but stays; nobody may write meanwhile. */
   keepsExpired = false;
+  /** What a new entry's access word holds now: seconds modulo 2^24, or an LFU word (see setClock). */
   accessNow = 0;
   /** Access words are those of store/lfu: the policy is one of the *-lfu. */
   isLfu = false;
@@ -78,6 +83,7 @@ export abstract class ItemFinder {
   readonly #seedLow: number;
   readonly #seedHigh: number;
 
+  #holdsExpiry = false;
   #cursorHash = 0;
   touched = 0;
   /** The index position of the cursor: `find` leaves it here, since staging moves the index's own. */
@@ -122,8 +128,15 @@ export abstract class ItemFinder {
     this.setClock(addon.realtimeMs());
   }
 
+  /** While a log of commands is carried out nothing expires: it says itself what was deleted because its time had come. */
+  holdExpiry(holds: boolean): void {
+    this.#holdsExpiry = holds;
+    this.refreshClock();
+  }
+
   setClock(ms: number): void {
-    this.nowMs = Math.floor(ms);
+    this.wallMs = Math.floor(ms);
+    this.nowMs = this.#holdsExpiry ? BEFORE_ALL_EXPIRY_MS : this.wallMs;
     const policy = this.ctl[Super.POLICY_WORD];
     this.isLfu = policy === Policy.ALL_LFU || policy === Policy.VOLATILE_LFU;
     this.accessNow = this.isLfu ? lfuWord(lfuMinutes(ms), Lfu.INITIAL) : Math.floor(ms / 1000) & Bucket.ACCESS_MASK;

@@ -12,7 +12,7 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
 import { Page, unitsOf } from '../layout/location.js';
-import { PageKind, Shard, Super } from '../layout/superblock.js';
+import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
@@ -307,9 +307,9 @@ export class Keyspace extends Adoption {
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
     this.log.noteExpiry(this.page, this.unit, expiryMs);
-    if (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0) {
-      this.feed.noteChange(this.value, this.itemOffset >>> 2, false);
-    }
+    const shard = this.index.shardWord(hash);
+    this.ctl[shard + Shard.OTHER_CHANGES_WORD]++;
+    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.feed.noteChange(this.value, this.itemOffset >>> 2, false);
   }
 
   /** How the found item has been used, as its entry keeps it: a renamed item takes it along. */
@@ -325,8 +325,10 @@ export class Keyspace extends Adoption {
 
   /** Deletes the found item. */
   remove(): void {
+    const shard = this.index.shardWord(this.cursorHash);
+    this.ctl[shard + Shard.OTHER_CHANGES_WORD]++;
     // Streams: who waits in a consumer group learns that it is gone.
-    if (this.ctl[this.index.shardWord(this.cursorHash) + Shard.INTERESTS_WORD] !== 0) {
+    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) {
       this.signalReady(this.cursorHash, this.value, this.keyOffset, this.keyLength);
     }
     this.unlink(Notify.NONE);
@@ -362,13 +364,22 @@ export class Keyspace extends Adoption {
 
   /** Empties a database. The gate is closed. */
   flush(db: number): void {
+    this.#countFlush(this.size(db));
     this.databases.flush(db);
     this.feed.flushed();
   }
 
   flushAll(): void {
+    let keys = 0;
+    for (let db = 0; db < Database.LOGICAL; db++) keys += this.size(db);
+    this.#countFlush(keys);
     this.databases.flushAll();
     this.feed.flushed();
+  }
+
+  /** All shards are this participant's: the first one counts for them. */
+  #countFlush(keys: number): void {
+    this.ctl[this.memory.shardTable + Shard.OTHER_CHANGES_WORD] += Math.max(1, keys);
   }
 
   swapDatabases(a: number, b: number): void {

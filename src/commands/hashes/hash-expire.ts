@@ -67,7 +67,7 @@ function timeArg(context: Context, inSeconds: boolean, isRelative: boolean): num
   if (Number.isNaN(value)) reply.error(NOT_INTEGER);
   else if (value < 0) reply.error(NEGATIVE);
   else {
-    const ms = (inSeconds ? value * 1000 : value) + (isRelative ? context.nowMs : 0);
+    const ms = (inSeconds ? value * 1000 : value) + (isRelative ? context.wallMs : 0);
     if (ms <= EXPIRY_MAX_MS) return ms;
     reply.error(invalidExpiry(context));
   }

@@ -47,7 +47,7 @@ export function invalidExpiry(context: Context): string {
 
 /** NaN when a 64-bit number of milliseconds does not hold it. */
 function absoluteMs(context: Context, i: number, value: number, inSeconds: boolean, isRelative: boolean): number {
-  const base = isRelative ? context.nowMs : 0;
+  const base = isRelative ? context.wallMs : 0;
   const ms = (inSeconds ? value * 1000 : value) + base;
   if (ms <= EXPIRY_MAX_MS && ms >= -EXPIRY_MAX_MS) return ms;
   const exact = (context.argInteger64(i) as bigint) * (inSeconds ? 1000n : 1n);

@@ -1,5 +1,5 @@
 /**
- * DEBUG RELOAD: the whole store into the RDB file and back, as a restart of Redis would do it.
+ * DEBUG RELOAD and LOADAOF: the whole store into the RDB file and back, as a restart of Redis would do it; back from what BGREWRITEAOF has written.
  *
  * The gate is closed throughout, so nobody sees the store empty. Invariant: without NOFLUSH, what is there afterwards is what the file
  * holds; a file that cannot be read leaves what was read of it.
@@ -12,11 +12,14 @@ import { RdbFileReader } from '../../rdb/file-reader.js';
 import type { Context } from '../context.js';
 import type { RestorePolicy } from '../scripting/function-libraries.js';
 import { encodeLibraries } from '../scripting/library-codec.js';
+import { aofFolder, readManifest } from './aof-rewrite.js';
 import { LoadSink } from './load-sink.js';
 import { saveFile } from './save-file.js';
 
 const OPTIONS = 'ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.';
 const LOAD_FAILED = 'ERR Error trying to load the RDB dump, check server logs.';
+const AOF_FAILED = 'ERR Error trying to load the AOF files, check server logs.';
+const NOT_HERE = 'needs a server, and is not possible in a transaction or script';
 const KEYS_A_STEP = 512;
 
 export function debugReload(context: Context): void {
@@ -29,13 +32,40 @@ export function debugReload(context: Context): void {
     else return reply.error(OPTIONS);
   }
   if (context.environment.control === null || context.inTransaction) {
-    return reply.error('ERR DEBUG RELOAD needs a server, and is not possible in a transaction or script');
+    return reply.error(`ERR DEBUG RELOAD ${NOT_HERE}`);
   }
+  const { settings } = context.environment;
+  const path = join(resolve(settings.pool), settings.dbfilename);
   keyspace.closeGate();
-  const error = (saves ? save(context) : null) ?? load(context, merges, flushes);
+  const error = (saves ? save(context) : null) ?? (load(context, path, merges, flushes) ? null : LOAD_FAILED);
   keyspace.openGate();
   if (error === null) reply.ok();
   else reply.error(error);
+}
+
+export function debugLoadAof(context: Context): void {
+  const { reply, keyspace, environment } = context;
+  const { control, settings } = environment;
+  if (control === null || context.inTransaction) return reply.error(`ERR DEBUG LOADAOF ${NOT_HERE}`);
+  const base = ownBase(context);
+  if (base === null) return reply.error(AOF_FAILED);
+  keyspace.closeGate();
+  const isLoaded = load(context, join(aofFolder(settings), base), false, true);
+  keyspace.openGate();
+  if (isLoaded) reply.ok();
+  else reply.error(AOF_FAILED);
+}
+
+/** Name of the file that BGREWRITEAOF has written; null = there is none, or others have appended to it, which only a start reads. */
+function ownBase({ environment: { settings, control } }: Context): string | null {
+  try {
+    const manifest = readManifest(settings);
+    if (manifest?.base != null && manifest.increments.length === 0) return manifest.base.name;
+    control?.log('warning', 'DEBUG LOADAOF: there is nothing that BGREWRITEAOF has written');
+  } catch (error) {
+    control?.log('warning', `DEBUG LOADAOF: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return null;
 }
 
 /** The error, or null. */
@@ -53,22 +83,24 @@ function save({ environment, keyspace }: Context): string | null {
   }
 }
 
-/** The error, or null. */
-function load({ environment, keyspace }: Context, merges: boolean, flushes: boolean): string | null {
+/** False when the log says what is wrong. */
+function load({ environment, keyspace }: Context, path: string, merges: boolean, flushes: boolean): boolean {
   const { settings, control } = environment;
   const sink = new LoadSink(keyspace, settings, merges);
   if (flushes) keyspace.flushAll();
   try {
-    readFile(join(resolve(settings.pool), settings.dbfilename), sink, settings.rdbchecksum);
+    readFile(path, sink, settings.rdbchecksum);
     const policy: RestorePolicy = flushes ? 'flush' : merges ? 'replace' : 'append';
     const problem = environment.scripting?.().libraries.restore(encodeLibraries(sink.libraries), policy) ?? null;
-    if (problem === null) return null;
-    control?.log('warning', `DEBUG RELOAD: ${problem}`);
+    if (problem === null) return true;
+    control?.log('warning', `${path}: ${problem}`);
   } catch (error) {
     sink.abandon();
-    control?.log('warning', `DEBUG RELOAD: ${error instanceof Error ? error.message : String(error)}`);
+    control?.log('warning', `${path}: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    keyspace.holdExpiry(false);
   }
-  return LOAD_FAILED;
+  return false;
 }
 
 function readFile(path: string, sink: LoadSink, checksums: boolean): void {

@@ -5,12 +5,10 @@
  * neither does a want of memory: what the key had stays until the new value is there whole.
  */
 import { ItemType } from '../../layout/item.js';
-import { RdbError, RdbType, TRAILER_BYTES, Version } from '../../rdb/format.js';
-import { payloadBytes, sealPayload } from '../../rdb/payload.js';
+import { RdbError } from '../../rdb/format.js';
+import { payloadBytes } from '../../rdb/payload.js';
 import { RdbReader } from '../../rdb/reader.js';
 import { ValueReader } from '../../rdb/value-reader.js';
-import { ValueWriter } from '../../rdb/value-writer.js';
-import { RdbWriter } from '../../rdb/writer.js';
 import { Notify } from '../../store/change-feed.js';
 import type { Collection } from '../../store/collections/collection.js';
 import { publish } from '../../store/collections/draft.js';
@@ -20,6 +18,7 @@ import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
+import { payloadOf } from './dump-payload.js';
 import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored } from './element-store.js';
 import { GatheredValue } from './gathered-value.js';
 import { StreamStore } from './stream-store.js';
@@ -30,37 +29,17 @@ const BAD_DATA = 'ERR Bad data format';
 
 // ---- DUMP
 
-const writer = new RdbWriter();
-const values = new ValueWriter(writer);
-
 function dump(context: Context): void {
-  const { keyspace, reply, environment } = context;
+  const { reply } = context;
   if (!context.findKey()) {
     context.miss();
     return reply.nil();
   }
   context.hit();
-  const { rdbVersion, rdbcompression, listMaxListpackSize, streamNodeMaxBytes, streamNodeMaxEntries } =
-    environment.settings;
-  writer.clear();
-  writer.compresses = rdbcompression;
-  values.listSize = listMaxListpackSize;
-  values.streams.nodeBytesMax = streamNodeMaxBytes;
-  values.streams.nodeEntriesMax = streamNodeMaxEntries;
-  // Fields with an expiry have a place in 12 only: nobody shall restore them without.
-  let type = values.plan(keyspace, Version.REDIS_7_4);
-  let version: number = Version.REDIS_7_4;
-  if (type !== RdbType.HASH_METADATA && type !== RdbType.HASH_LISTPACK_EX && context.findKey()) {
-    version = rdbVersion;
-    type = values.plan(keyspace, version);
-  }
-  if (type < 0) return reply.nil();
-  writer.byte(type);
-  values.write();
-  writer.reserve(TRAILER_BYTES);
-  sealPayload(writer.bytes, 0, writer.length, version);
-  reply.bulk(writer.bytes, 0, writer.length + TRAILER_BYTES);
-  writer.clear();
+  const payload = payloadOf(context, context.keyHash, 1);
+  if (payload === null) return reply.nil();
+  reply.bulk(payload.bytes, 0, payload.length);
+  payload.clear();
 }
 
 // ---- RESTORE
@@ -140,7 +119,7 @@ function restore(context: Context): void {
   const { gathered } = toolsOf(context);
   if (!gather(context, gathered, length)) return reply.error(BAD_DATA);
 
-  const expiryMs = ttlMs === 0 || options.isAbsolute ? ttlMs : ttlMs + context.nowMs;
+  const expiryMs = ttlMs === 0 || options.isAbsolute ? ttlMs : ttlMs + context.wallMs;
   const isPast = expiryMs !== 0 && expiryMs <= context.nowMs;
   if (isPast || gathered.count === 0) {
     if (exists && context.findKey()) {

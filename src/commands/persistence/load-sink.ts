@@ -183,6 +183,11 @@ export class LoadSink implements FileSink, ValueSink {
     this.libraries.push(Buffer.from(code));
   }
 
+  /** Until whoever loads ends it. */
+  base(): void {
+    this.#keyspace.holdExpiry(true);
+  }
+
   module(key: StringSlot, name: string): void {
     if (this.moduleKeyCount++ < 10) this.moduleKeys.push(`${nameOf(key)} (${name})`);
   }

@@ -14,7 +14,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { Settings } from '../../config/index.js';
 import { RdbFileWriter } from '../../rdb/file-writer.js';
@@ -27,6 +27,8 @@ import { changesOf } from './save-state.js';
 
 /** Times that everything is begun anew since databases were emptied or exchanged. */
 const TRIES = 5;
+
+type About = readonly (readonly [name: string, value: string])[];
 
 export interface Saved {
   readonly path: string;
@@ -43,19 +45,37 @@ export function lostExpiries(hashes: number, version: number): string {
   return `${hashes} hashes have fields that expire: RDB version ${version} has no place for that, so the file holds them without (rdb-version 12 has)`;
 }
 
-/** Alone if the gate is closed, else beside others. `isStopped` is asked now and then; true ends it with an error. */
+/** SAVE and BGSAVE. `isStopped` is asked now and then; true ends it with an error. */
 export function saveFile(keyspace: Keyspace, settings: Readonly<Settings>, isStopped: () => boolean): Saved {
-  const folder = resolve(settings.pool);
-  const path = join(folder, settings.dbfilename);
-  const draft = join(folder, `temp-${process.pid}-${threadId}.rdb`);
+  return writeRdb(keyspace, settings, join(resolve(settings.pool), settings.dbfilename), [], isStopped);
+}
+
+/** Alone if the gate is closed, else beside others. `about`: what the file says of itself beside what all of them say. */
+export function writeRdb(
+  keyspace: Keyspace,
+  settings: Readonly<Settings>,
+  path: string,
+  about: About,
+  isStopped: () => boolean,
+): Saved {
   const libraries = readLibraries(settings);
+  return replaceFile(path, `temp-${process.pid}-${threadId}.rdb`, (fd) => ({
+    ...writeAll(keyspace, settings, libraries, about, fd, isStopped),
+    path,
+  }));
+}
+
+/** Lets `write` fill a file beside that of this path, which then takes its place. */
+export function replaceFile<T>(path: string, draftName: string, write: (fd: number) => T): T {
+  const folder = dirname(path);
+  const draft = join(folder, draftName);
   const fd = openSync(draft, 'w', 0o600);
   try {
-    const saved = writeAll(keyspace, settings, libraries, fd, isStopped);
+    const written = write(fd);
     fsyncSync(fd);
     renameSync(draft, path);
     syncFolder(folder);
-    return { ...saved, path };
+    return written;
   } catch (error) {
     rmSync(draft, { force: true });
     throw error;
@@ -68,6 +88,7 @@ function writeAll(
   keyspace: Keyspace,
   settings: Readonly<Settings>,
   libraries: readonly Uint8Array[],
+  about: About,
   fd: number,
   isStopped: () => boolean,
 ): Omit<Saved, 'path'> {
@@ -84,6 +105,7 @@ function writeAll(
           ['redis-ver', REDIS_VERSION],
           ['redis-bits', '64'],
           ['ctime', String(Math.floor(Date.now() / 1000))],
+          ...about,
         ],
         use: useOf(settings.maxmemoryPolicy),
       },

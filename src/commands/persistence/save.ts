@@ -1,10 +1,10 @@
 /**
- * SAVE, BGSAVE and LASTSAVE: the whole store as a file that Redis reads.
+ * SAVE, BGSAVE, BGREWRITEAOF and LASTSAVE: the whole store as a file that Redis reads.
  *
- * SAVE closes the gate, so its file is the store at one moment and everybody waits; BGSAVE leaves it to a thread of its own, and its file
- * is less than that (see rdb/snapshot). Invariant: one of them runs at a time.
+ * SAVE closes the gate, so its file is the store at one moment and everybody waits; the other two leave it to a thread of its own, and their
+ * files are less than that (see rdb/snapshot). Invariant: one of them runs at a time; one that must wait is begun by the save schedule.
  */
-import { Saving } from '../../layout/counters.js';
+import { Saving, SharedWord } from '../../layout/counters.js';
 import { beginSaving, endSaving } from '../../layout/saving.js';
 import { optional, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
@@ -14,6 +14,9 @@ import { lostExpiries, saveFile } from './save-file.js';
 import { saveState } from './save-state.js';
 
 const BUSY = 'ERR Background save already in progress';
+const REWRITE_BUSY = 'ERR Background append only file rewriting already in progress';
+const OTHER_BUSY =
+  "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.";
 const NO_SERVER = 'ERR this command needs the server';
 
 function save(context: Context): void {
@@ -42,9 +45,30 @@ function bgSave(context: Context): void {
   const { control, counters } = environment;
   if (argc > 2 || (argc === 2 && !context.argIs(1, 'SCHEDULE'))) return reply.error(SYNTAX);
   if (control === null) return reply.error(NO_SERVER);
-  if (!beginSaving(counters.shared, Saving.BACKGROUND)) return reply.error(BUSY);
-  control.startSave();
-  reply.simple('Background saving started');
+  const { shared } = counters;
+  const saving = Atomics.load(shared, SharedWord.saving);
+  if (saving === Saving.BACKGROUND || saving === Saving.FOREGROUND) return reply.error(BUSY);
+  if (!context.inTransaction && beginSaving(shared, Saving.BACKGROUND)) {
+    control.startSave();
+    return reply.simple('Background saving started');
+  }
+  if (argc === 1 && !context.inTransaction) return reply.error(OTHER_BUSY);
+  Atomics.store(shared, SharedWord.saveScheduled, 1);
+  reply.simple('Background saving scheduled');
+}
+
+function bgRewriteAof(context: Context): void {
+  const { reply, environment } = context;
+  const { control, counters } = environment;
+  if (control === null) return reply.error(NO_SERVER);
+  const { shared } = counters;
+  if (Atomics.load(shared, SharedWord.saving) === Saving.REWRITE) return reply.error(REWRITE_BUSY);
+  if (!context.inTransaction && beginSaving(shared, Saving.REWRITE)) {
+    control.startSave();
+    return reply.simple('Background append only file rewriting started');
+  }
+  Atomics.store(shared, SharedWord.rewriteScheduled, 1);
+  reply.simple('Background append only file rewriting scheduled');
 }
 
 function lastSave(context: Context): void {
@@ -79,6 +103,15 @@ export const saves: readonly CommandSpec[] = [
     history: [['3.2.2', 'SCHEDULE.']],
     args: [optional(tokenArg('SCHEDULE', { since: '3.2.2' }))],
     run: bgSave,
+  },
+  {
+    ...SAVES,
+    name: 'bgrewriteaof',
+    arity: 1,
+    since: '1.0.0',
+    summary: 'Writes all databases as an append-only file that Redis reads, while the server goes on.',
+    complexity: 'O(1); a thread of its own does O(N) for N keys',
+    run: bgRewriteAof,
   },
   {
     name: 'lastsave',

@@ -9,6 +9,7 @@ import { integerArg, keyArg, optional, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER } from '../errors.js';
 import { tellMonitorsOfScript } from '../messaging/attention.js';
+import { deniesWrites, SCRIPTS_DENIED } from '../persistence/disk-error.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysCounted } from '../spec.js';
 import { NO_SCRIPT } from './script-cache.js';
 import { isOutOfMemory } from './script-engine.js';
@@ -45,6 +46,10 @@ export function mayRun(context: Context, flags: number, isReadOnly: boolean): bo
   if ((flags & ScriptFlag.COMPATIBLE) !== 0) return true;
   if (isReadOnly && (flags & ScriptFlag.NO_WRITES) === 0) {
     context.reply.error('ERR Can not execute a script with write flag using *_ro command.');
+    return false;
+  }
+  if ((flags & ScriptFlag.NO_WRITES) === 0 && deniesWrites(context.environment)) {
+    context.reply.error(SCRIPTS_DENIED);
     return false;
   }
   if ((flags & (ScriptFlag.ALLOW_OOM | ScriptFlag.NO_WRITES)) === 0 && isOutOfMemory(context)) {

@@ -19,6 +19,7 @@ import type { Context } from '../context.js';
 import { countErrors } from '../error-counts.js';
 import { Executor } from '../executor.js';
 import { byteString } from '../numbers.js';
+import { deniesWrites } from '../persistence/disk-error.js';
 import type { Scripting } from './scripting.js';
 import { mayWrite, ScriptFlag } from './shebang.js';
 
@@ -36,6 +37,8 @@ export interface ScriptRun {
   hasWritten: boolean;
   /** Memory was over the limit when the script began, and it did not say that it may run then. */
   isShortOfMemory: boolean;
+  /** A save in the background has failed. */
+  isDeniedWrites: boolean;
   /** Monotonic milliseconds. */
   startedAtMs: number;
 }
@@ -66,6 +69,7 @@ export class ScriptEngine {
       isReadOnly: false,
       hasWritten: false,
       isShortOfMemory: false,
+      isDeniedWrites: false,
       startedAtMs: 0,
     };
     this.lua = openLua({
@@ -95,6 +99,7 @@ export class ScriptEngine {
     run.hasWritten = false;
     const allowsOom = (flags & (ScriptFlag.COMPATIBLE | ScriptFlag.ALLOW_OOM)) === ScriptFlag.ALLOW_OOM;
     run.isShortOfMemory = !allowsOom && isOutOfMemory(context);
+    run.isDeniedWrites = deniesWrites(context.environment);
     run.startedAtMs = addon.monotonicMs();
     client.db = context.client.db;
     // The script may do what its caller may.

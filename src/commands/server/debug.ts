@@ -9,7 +9,7 @@ import type { Context } from '../context.js';
 import { NO_SUCH_KEY, NOT_FLOAT, NOT_INTEGER } from '../errors.js';
 import { globMatchesText } from '../glob.js';
 import { encodingName } from '../keyspace/object.js';
-import { debugReload } from '../persistence/debug-reload.js';
+import { debugLoadAof, debugReload } from '../persistence/debug-reload.js';
 import { scriptingOf } from '../scripting/eval.js';
 import { Category, type CommandSpec, Flag, KeyUse } from '../spec.js';
 import { digestAll, digestValues } from './debug-digest.js';
@@ -29,6 +29,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
   { name: 'DIGEST', args: 0, summary: 'Digest of all keys, for comparisons.', run: digestAll },
   { name: 'DIGEST-VALUE', args: -1, summary: 'Digests of the values of keys.', run: digestValues },
   { name: 'ERROR', args: 1, summary: 'Replies the given error.', run: error },
+  { name: 'LOADAOF', args: 0, summary: 'Loads what BGREWRITEAOF has written in place of all keys.', run: debugLoadAof },
   { name: 'LOG', args: 1, summary: 'Writes a line into the server log.', run: log },
   { name: 'OBJECT', args: 1, summary: 'Shows how a value is kept.', run: object },
   { name: 'PAUSE-CRON', args: 1, summary: 'Accepted: limits hold at once.', run: ok },

@@ -5,7 +5,7 @@
  * or 0 where tools insist on the field and 0 is the truth.
  */
 import { hostname, release, totalmem, type } from 'node:os';
-import { CommandStat, Counter, Saving } from '../../layout/counters.js';
+import { CommandStat, Counter, Saving, SharedWord } from '../../layout/counters.js';
 import { ERROR_NAMES_MAX } from '../../layout/error-names.js';
 import { Super } from '../../layout/superblock.js';
 import { ERROR_CODES } from '../../protocol/resp/error-codes.js';
@@ -203,7 +203,10 @@ function warmFields(context: Context): readonly Field[] {
 }
 
 function persistenceSection(context: Context): readonly Field[] {
-  const { saving, sinceS, savedAtS, hasFailed, seconds, saves } = saveState(context);
+  const state = saveState(context);
+  const { saving, savedAtS, hasFailed, seconds, saves } = state;
+  const isRewriting = saving === Saving.REWRITE;
+  const sinceS = Math.floor(context.nowMs / 1000) - state.sinceS;
   return [
     ['loading', 0],
     ['async_loading', 0],
@@ -213,15 +216,15 @@ function persistenceSection(context: Context): readonly Field[] {
     ['rdb_last_save_time', savedAtS],
     ['rdb_last_bgsave_status', hasFailed ? 'err' : 'ok'],
     ['rdb_last_bgsave_time_sec', seconds],
-    ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? Math.floor(context.nowMs / 1000) - sinceS : -1],
+    ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? sinceS : -1],
     ['rdb_saves', saves],
     ...warmFields(context),
     ['aof_enabled', 0],
-    ['aof_rewrite_in_progress', 0],
-    ['aof_rewrite_scheduled', 0],
-    ['aof_last_rewrite_time_sec', -1],
-    ['aof_current_rewrite_time_sec', -1],
-    ['aof_last_bgrewrite_status', 'ok'],
+    ['aof_rewrite_in_progress', isRewriting ? 1 : 0],
+    ['aof_rewrite_scheduled', state.rewriteIsScheduled ? 1 : 0],
+    ['aof_last_rewrite_time_sec', state.rewriteSeconds],
+    ['aof_current_rewrite_time_sec', isRewriting ? sinceS : -1],
+    ['aof_last_bgrewrite_status', state.rewriteHasFailed ? 'err' : 'ok'],
     ['aof_last_write_status', 'ok'],
   ];
 }
@@ -260,7 +263,7 @@ function statsSection(context: Context, stats: StoreStats): readonly Field[] {
     ['pubsub_patterns', context.executor.hub.subscriptions.patternCount],
     ['latest_fork_usec', 0],
     ['total_forks', 0],
-    ['migrate_cached_sockets', 0],
+    ['migrate_cached_sockets', totals.sharedWord(SharedWord.migrationSockets)],
     ['slave_expires_tracked_keys', 0],
     ['active_defrag_hits', 0],
     ['active_defrag_misses', 0],

@@ -68,7 +68,7 @@ function shutdown(context: Context): void {
   let others = 0;
   let abort = false;
   let isForced = false;
-  let savesFirst = false;
+  let savesFirst: boolean | null = null;
   for (let i = 1; i < context.argc; i++) {
     if (context.argIs(i, 'NOSAVE') || context.argIs(i, 'SAVE')) {
       saves++;
@@ -175,7 +175,8 @@ export const serverCommands: readonly CommandSpec[] = [
     categories: Category.NONE,
     since: '1.0.0',
     group: 'server',
-    summary: 'Ends the server, after writing an RDB file if told so. Connections close without a reply.',
+    summary:
+      'Ends the server, after writing an RDB file if told so or if there is a schedule of saves. Connections close without a reply.',
     complexity: 'O(1)',
     args: [
       optional(oneOf('save-selector', [tokenArg('NOSAVE'), tokenArg('SAVE')])),

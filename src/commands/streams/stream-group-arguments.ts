@@ -21,7 +21,7 @@ export function findGroupArg(context: Context, i: number): boolean {
 /** Finds the consumer that argument `i` names in the group, or makes it in the stream of key argument `key`; false = no memory. */
 export function findConsumerArg(context: Context, i: number, key: number): boolean {
   if (groups.findConsumer(context.input, context.argOffset(i), context.argLength(i))) return true;
-  if (groups.createConsumer(context.nowMs) !== Change.DONE) return false;
+  if (groups.createConsumer(context.wallMs) !== Change.DONE) return false;
   context.notify(Notify.STREAM, 'xgroup-createconsumer', key);
   return true;
 }

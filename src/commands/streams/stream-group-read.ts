@@ -118,7 +118,7 @@ function beConsumer(context: Context, isServed: boolean): boolean {
       context.reply.error(NO_MEMORY);
       return false;
     }
-    groups.seenMs = context.nowMs;
+    groups.seenMs = context.wallMs;
     if (parts[k] === Part.NEW && !deliver(context, k)) {
       context.reply.error(NO_MEMORY);
       return false;
@@ -149,7 +149,7 @@ function deliver(context: Context, k: number): boolean {
   }
   counts[k] = delivered;
   if (delivered === 0) return false;
-  if (acknowledges) groups.activeMs = context.nowMs;
+  if (acknowledges) groups.activeMs = context.wallMs;
   groups.save();
   return true;
 }
@@ -158,9 +158,9 @@ function deliver(context: Context, k: number): boolean {
 function makePending(context: Context, mayBePending: boolean): boolean {
   const { consumer } = groups;
   if (!mayBePending || !pending.find(stream.id)) {
-    return pending.add(stream.id, consumer, context.nowMs, 1) === Change.DONE;
+    return pending.add(stream.id, consumer, context.wallMs, 1) === Change.DONE;
   }
-  pending.deliveredMs = context.nowMs;
+  pending.deliveredMs = context.wallMs;
   pending.deliveries = 1;
   return pending.save(consumer) === Change.DONE;
 }
@@ -198,7 +198,7 @@ function replyHistory(context: Context, k: number): void {
     if (stream.find(id)) {
       replyEntry(context);
       pending.find(id);
-      pending.deliveredMs = context.nowMs;
+      pending.deliveredMs = context.wallMs;
       pending.deliveries++;
       pending.save(consumer);
     } else {

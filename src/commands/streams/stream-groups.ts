@@ -128,7 +128,7 @@ function createConsumer(context: Context): void {
   const { reply, input } = context;
   if (!openGroup(context)) return;
   if (groups.findConsumer(input, context.argOffset(4), context.argLength(4))) return reply.integer(0);
-  if (groups.createConsumer(context.nowMs) !== Change.DONE) return reply.error(NO_MEMORY);
+  if (groups.createConsumer(context.wallMs) !== Change.DONE) return reply.error(NO_MEMORY);
   context.notify(Notify.STREAM, 'xgroup-createconsumer', 2);
   reply.integer(1);
 }

@@ -96,7 +96,7 @@ function summarize(context: Context): void {
 
 /** Replies at most `count` of what is pending from `id` to `end`, of one consumer or (0) of all, idle for so long. */
 function list(context: Context, consumer: number, count: number, idleMin: number): void {
-  const { reply, nowMs } = context;
+  const { reply, wallMs } = context;
   reply.deferred();
   let listed = 0;
   let more = consumer === 0 ? pending.seek(id) : pending.seekOwned(consumer, id);
@@ -104,7 +104,7 @@ function list(context: Context, consumer: number, count: number, idleMin: number
     id.set(pending.id);
     // Of those of a consumer the id alone is known.
     if (consumer !== 0) pending.find(id);
-    const idle = nowMs - pending.deliveredMs;
+    const idle = wallMs - pending.deliveredMs;
     const isListed = idleMin === 0 || idle >= idleMin;
     if (isListed) {
       listed++;
@@ -184,7 +184,7 @@ function xclaim(context: Context): void {
       return reply.error(NO_MEMORY);
     }
   }
-  if (claimedCount > 0) groups.activeMs = context.nowMs;
+  if (claimedCount > 0) groups.activeMs = context.wallMs;
   groups.saveConsumer();
   replyClaimed(context);
 }
@@ -192,13 +192,13 @@ function xclaim(context: Context): void {
 /** Finds or makes the consumer, argument 3; it is seen. False = no memory. */
 function beClaimer(context: Context): boolean {
   if (!findConsumerArg(context, 3, 1)) return false;
-  groups.seenMs = context.nowMs;
+  groups.seenMs = context.wallMs;
   return true;
 }
 
 /** Reads the options from argument `i` on, LASTID into `end`; false after an error reply. */
 function readClaim(context: Context, from: number): boolean {
-  const { argc, nowMs } = context;
+  const { argc, wallMs } = context;
   claim.deliveredMs = -1;
   claim.deliveries = -1;
   claim.isForced = false;
@@ -212,7 +212,7 @@ function readClaim(context: Context, from: number): boolean {
     } else if (context.argIs(i, 'IDLE') && hasMore) {
       const idle = numberOption(context, ++i, 'IDLE');
       if (Number.isNaN(idle)) return false;
-      claim.deliveredMs = nowMs - idle;
+      claim.deliveredMs = wallMs - idle;
     } else if (context.argIs(i, 'TIME') && hasMore) {
       claim.deliveredMs = numberOption(context, ++i, 'TIME');
       if (Number.isNaN(claim.deliveredMs)) return false;
@@ -227,7 +227,7 @@ function readClaim(context: Context, from: number): boolean {
     }
   }
   // What makes no sense is now: clients compute it by clocks of their own.
-  if (claim.deliveredMs < 0 || claim.deliveredMs > nowMs) claim.deliveredMs = nowMs;
+  if (claim.deliveredMs < 0 || claim.deliveredMs > wallMs) claim.deliveredMs = wallMs;
   return true;
 }
 
@@ -247,7 +247,7 @@ function claimOne(context: Context, idleMin: number): boolean {
   }
   const { consumer } = groups;
   if (isPending) {
-    if (idleMin > 0 && context.nowMs - pending.deliveredMs < idleMin) return true;
+    if (idleMin > 0 && context.wallMs - pending.deliveredMs < idleMin) return true;
     return take(consumer);
   }
   if (!claim.isForced) return true;
@@ -300,12 +300,12 @@ function xautoClaim(context: Context): void {
   if (openStreamToChange(context) === null) return;
   if (!findGroupArg(context, 2)) return reply.error(noKeyOrGroup(context));
   if (!beClaimer(context)) return reply.error(NO_MEMORY);
-  claim.deliveredMs = context.nowMs;
+  claim.deliveredMs = context.wallMs;
   claim.deliveries = -1;
   claimedCount = 0;
   const deleted: string[] = [];
   const isDone = claimIdle(context, count, Math.max(0, idleMin), deleted);
-  if (claimedCount > 0) groups.activeMs = context.nowMs;
+  if (claimedCount > 0) groups.activeMs = context.wallMs;
   groups.saveConsumer();
   if (!isDone) {
     claimedCount = 0;
@@ -320,13 +320,13 @@ function xautoClaim(context: Context): void {
 
 /** Claims from `id` on what has been idle for so long; `end` is then where to go on, 0-0 at the end. False = no memory. */
 function claimIdle(context: Context, countMax: number, idleMin: number, deleted: string[]): boolean {
-  const { nowMs } = context;
+  const { wallMs } = context;
   const { consumer } = groups;
   let left = countMax;
   let more = pending.seek(id);
   for (let attempts = countMax * ATTEMPTS; more && attempts > 0 && left > 0; attempts--) {
     end.set(pending.id);
-    const isIdle = idleMin === 0 || nowMs - pending.deliveredMs >= idleMin;
+    const isIdle = idleMin === 0 || wallMs - pending.deliveredMs >= idleMin;
     if (!stream.find(end)) {
       deleted.push(end.toString());
       pending.remove();

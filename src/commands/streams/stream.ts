@@ -94,7 +94,7 @@ function xadd(context: Context): void {
 /** Completes the id of an entry to be added; false = it is not above the last one. */
 function chooseId(context: Context, kind: AddedId): boolean {
   const { lastId } = stream;
-  if (kind === AddedId.AUTOMATIC) id.setTime(context.nowMs);
+  if (kind === AddedId.AUTOMATIC) id.setTime(context.wallMs);
   if (kind === AddedId.GIVEN || (kind === AddedId.SEQUENCE_AUTOMATIC && !id.hasTimeOf(lastId))) {
     return id.compare(lastId) > 0;
   }
