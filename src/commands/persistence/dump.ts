@@ -5,13 +5,8 @@
  * neither does a want of memory: what the key had stays until the new value is there whole.
  */
 import { ItemType } from '../../layout/item.js';
-import { RdbError } from '../../rdb/format.js';
 import { payloadBytes } from '../../rdb/payload.js';
-import { RdbReader } from '../../rdb/reader.js';
-import { ValueReader } from '../../rdb/value-reader.js';
 import { Notify } from '../../store/change-feed.js';
-import type { Collection } from '../../store/collections/collection.js';
-import { publish } from '../../store/collections/draft.js';
 import { restoreUse } from '../../store/restored-use.js';
 import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
@@ -19,9 +14,7 @@ import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { payloadOf } from './dump-payload.js';
-import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored } from './element-store.js';
-import { GatheredValue } from './gathered-value.js';
-import { StreamStore } from './stream-store.js';
+import { ValueStore } from './value-store.js';
 
 const BUSY_KEY = 'BUSYKEY Target key name already exists.';
 const BAD_FRAME = 'ERR DUMP payload version or checksum are wrong';
@@ -44,27 +37,15 @@ function dump(context: Context): void {
 
 // ---- RESTORE
 
-const reader = new RdbReader();
-const payloads = new ValueReader(reader);
-/** What RESTORE needs of one server: a thread has one, tests have several. */
-interface Tools {
-  readonly gathered: GatheredValue;
-  readonly elements: ElementStore;
-  readonly streams: StreamStore;
-}
+/** A thread has one server, tests have several. */
+const stores = new WeakMap<Environment, ValueStore>();
 
-const tools = new WeakMap<Environment, Tools>();
-
-function toolsOf(context: Context): Tools {
-  const { environment, keyspace } = context;
-  let own = tools.get(environment);
+function storeOf(context: Context): ValueStore {
+  const { environment } = context;
+  let own = stores.get(environment);
   if (own === undefined) {
-    own = {
-      gathered: new GatheredValue(keyspace),
-      elements: new ElementStore(context),
-      streams: new StreamStore(keyspace),
-    };
-    tools.set(environment, own);
+    own = new ValueStore(context);
+    stores.set(environment, own);
   }
   return own;
 }
@@ -116,8 +97,9 @@ function restore(context: Context): void {
   if (ttlMs < 0) return reply.error('ERR Invalid TTL value, must be >= 0');
   const length = payloadBytes(context.input, context.argOffset(3), context.argLength(3));
   if (length < 0) return reply.error(BAD_FRAME);
-  const { gathered } = toolsOf(context);
-  if (!gather(context, gathered, length)) return reply.error(BAD_DATA);
+  const values = storeOf(context);
+  const { gathered } = values;
+  if (!values.gather(context.input, context.argOffset(3), length)) return reply.error(BAD_DATA);
 
   const expiryMs = ttlMs === 0 || options.isAbsolute ? ttlMs : ttlMs + context.wallMs;
   const isPast = expiryMs !== 0 && expiryMs <= context.nowMs;
@@ -127,7 +109,7 @@ function restore(context: Context): void {
       context.notify(Notify.GENERIC, 'del', 1);
     }
     reply.ok();
-  } else if (!store(context, gathered, length, expiryMs)) {
+  } else if (!store(context, values, length, expiryMs)) {
     reply.error(NO_MEMORY);
   } else {
     context.notify(Notify.GENERIC, 'restore', 1);
@@ -136,98 +118,24 @@ function restore(context: Context): void {
   gathered.clear();
 }
 
-/** Reads the payload whole; false = something is wrong with it. */
-function gather(context: Context, into: GatheredValue, length: number): boolean {
-  reader.openMemory(context.input, context.argOffset(3), length);
-  try {
-    payloads.read(reader.byte(), into);
-    if (reader.left === 0) return true;
-  } catch (error) {
-    if (!(error instanceof RdbError)) throw error;
-  }
-  into.clear();
-  return false;
-}
-
 /** `length`: of the payload, without its end. */
-function store(context: Context, value: GatheredValue, length: number, expiryMs: number): boolean {
-  const { keyspace } = context;
-  if (value.type === ItemType.STRING) {
-    const { bytes, lengths } = value.keys;
+function store(context: Context, values: ValueStore, length: number, expiryMs: number): boolean {
+  const { keyspace, input } = context;
+  const { gathered } = values;
+  if (gathered.type === ItemType.STRING) {
+    const { bytes, lengths } = gathered.keys;
     if (!context.stage(context.keyHash, 1, lengths[0])) return false;
     keyspace.staged.u8.set(bytes.u8.subarray(0, lengths[0]), keyspace.stagedOffset);
     if (!keyspace.commit(ItemType.STRING, 0, 0, expiryMs)) return false;
   } else {
-    if (!(value.type === ItemType.STREAM ? storeStream(context, length) : storeCollection(context, value)))
-      return false;
+    const { keyHash: hash, db } = context;
+    const target = { hash, db, key: input, offset: context.argOffset(1), length: context.argLength(1) };
+    if (!values.store(input, context.argOffset(3), length, target)) return false;
     if (!context.findKey()) return false;
     if (expiryMs !== 0) keyspace.setExpiry(expiryMs);
   }
   restoreUse(keyspace, options.idleS, options.frequency);
   return true;
-}
-
-function shapeOf(type: ItemType): typeof LISTS {
-  if (type === ItemType.LIST) return LISTS;
-  if (type === ItemType.SET) return SETS;
-  return type === ItemType.ZSET ? SORTED_SETS : HASHES;
-}
-
-function storeCollection(context: Context, value: GatheredValue): boolean {
-  const into = toolsOf(context).elements;
-  const { input, keyHash } = context;
-  const { count } = value;
-  into.openDraft(shapeOf(value.type), keyHash, input, context.argOffset(1), context.argLength(1), count);
-  for (let i = 0; i < count; i++) {
-    if (storeElement(into, value, i) === Stored.DONE) continue;
-    into.undo();
-    return false;
-  }
-  return replaceBy(context, into.collection);
-}
-
-/** Gives the key to the draft; false = no memory: the draft is gone. */
-function replaceBy(context: Context, draft: Collection): boolean {
-  const { keyspace, keyHash, db, input } = context;
-  return publish(keyspace, draft, keyHash, db, input, context.argOffset(1), context.argLength(1));
-}
-
-/** Reads the payload once more. */
-function storeStream(context: Context, length: number): boolean {
-  const { input, keyHash } = context;
-  const { streams } = toolsOf(context);
-  streams.openDraft(keyHash, input, context.argOffset(1), context.argLength(1));
-  reader.openMemory(input, context.argOffset(3), length);
-  try {
-    payloads.read(reader.byte(), streams);
-    return replaceBy(context, streams.collection);
-  } catch (error) {
-    if (!(error instanceof RdbError)) throw error;
-    streams.undo();
-    return false;
-  }
-}
-
-function storeElement(
-  into: ElementStore,
-  { type, keys, values: fieldValues, numbers }: GatheredValue,
-  i: number,
-): Stored {
-  const { bytes } = keys;
-  const offset = keys.offsets[i];
-  const length = keys.lengths[i];
-  switch (type) {
-    case ItemType.LIST:
-      return into.push(bytes, offset, length);
-    case ItemType.SET:
-      return into.addMember(bytes, offset, length);
-    case ItemType.ZSET:
-      return into.addScored(numbers[i], bytes, offset, length);
-    default: {
-      const at = fieldValues.offsets[i];
-      return into.addPair(bytes, offset, length, fieldValues.bytes, at, fieldValues.lengths[i], numbers[i]);
-    }
-  }
 }
 
 export const dumps: readonly CommandSpec[] = [
