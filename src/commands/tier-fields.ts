@@ -11,12 +11,15 @@ export function tierFields(stats: StoreStats): readonly (readonly [string, strin
     ['capacity_hit_ratio', ratio(stats.capacityHits, reads)],
     ['items_demoted', stats.demoted],
     ['demoted_bytes', stats.demotedBytes],
+    ['items_demoted_clean', stats.demotedClean],
     ['items_promoted', stats.promoted],
     ['promoted_bytes', stats.promotedBytes],
     ['writes_avoided', stats.writesAvoided],
     ['write_bytes_avoided', stats.writeBytesAvoided],
+    ['items_written_behind', stats.writtenBehind],
+    ['written_behind_bytes', stats.writtenBehindBytes],
     ['capacity_bytes_written', stats.capacityBytesWritten],
-    ['write_amplification', ratio(stats.capacityBytesWritten, stats.demotedBytes)],
+    ['write_amplification', ratio(stats.capacityBytesWritten, stats.demotedBytes + stats.writtenBehindBytes)],
   ];
 }
 

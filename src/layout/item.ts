@@ -49,6 +49,8 @@ export const enum ItemType {
   /** Not items: a node of a collection's tree, an element too large for its leaf (layout/node). */
   NODE = 7,
   BLOB = 8,
+  /** Neither: a record of the capacity log with a part of a large collection's checkpoint (layout/checkpoint). */
+  CHECKPOINT = 9,
 }
 
 /** Encoding bits of an item's shape word. */

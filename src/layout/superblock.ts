@@ -56,6 +56,8 @@ export const enum Super {
   /** Random, new each time the DRAM tier is made; the next page that is opened in the log gets the next generation. */
   LOG_EPOCH_WORD = 34,
   LOG_GENERATION_WORD = 35,
+  /** Bytes that slab chunks keep behind their items (layout/chunk-tail); 0 = none. */
+  CHUNK_TAIL_WORD = 36,
 
   /** See layout/ghost; 0 buckets: none. */
   GHOST_TABLE_WORD = 40,
@@ -142,7 +144,7 @@ export const enum Super {
   // The rebuild after a reboot: see store/rebuild.
   /** 1 = log pages are still to be scanned. */
   REBUILD_STATE_WORD = 225,
-  /** Next page to look at; pages left to scan; pages there were. */
+  /** Next page to look at; pages that are not done with; pages there were. */
   REBUILD_NEXT_WORD = 226,
   REBUILD_LEFT_WORD = 227,
   REBUILD_PAGES_WORD = 228,
@@ -308,6 +310,8 @@ export const enum PageInfo {
   CARVED_WORD = 5,
   /** Slab: next and previous page with free chunks. */
   PARTIAL_NEXT_WORD = 6,
+  /** Log pages of a warm pool: live units that are copies of items in DRAM; as much a hint as the live units are. */
+  COPY_UNITS_WORD = 6,
   PARTIAL_PREVIOUS_WORD = 7,
   /** Capacity pages of a warm pool: a PageChange. It outlives the page's use. */
   CHANGED_WORD = 7,

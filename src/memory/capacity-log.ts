@@ -5,6 +5,7 @@
  * pages, and in a warm pool what makes a record count after a reboot (layout/log-record). Invariant: a page's live units are the units
  * of its items that the index points to, plus appends not linked yet.
  */
+import type { Bytes } from '../layout/bytes.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
 import {
@@ -53,10 +54,17 @@ export class CapacityLog {
    * copy's header is `header`, as it was under the lock, so that the page can be walked even if the copy is of no use.
    */
   append(fromPage: number, fromUnit: number, header: Int32Array): boolean {
+    return this.appendFrom(
+      this.#memory.arenas[fromPage >>> Page.ARENA_SHIFT],
+      locationOffset(fromPage, fromUnit),
+      header,
+    );
+  }
+
+  /** The same for an item that lies anywhere. */
+  appendFrom(from: Bytes, fromOffset: number, header: Int32Array): boolean {
     const memory = this.#memory;
     const { ctl } = memory;
-    const from = memory.arenas[fromPage >>> Page.ARENA_SHIFT];
-    const fromOffset = locationOffset(fromPage, fromUnit);
     const bytes = itemBytes(header[Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, header[Item.VALUE_LENGTH_WORD]);
     const units = unitsOf(bytes);
     const taken = units + memory.logPrefixUnits;

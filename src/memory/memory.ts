@@ -7,7 +7,7 @@
 
 import type { DeviceCharge } from '../devices/model/charge.js';
 import type { Bytes } from '../layout/bytes.js';
-import { Page, pageOffset } from '../layout/location.js';
+import { Page, pageOffset, unitsOf } from '../layout/location.js';
 import { identitySalt, LogPage, LogRecord } from '../layout/log-record.js';
 import { Durability, PageInfo, Participant, Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
@@ -42,6 +42,8 @@ export class Memory {
   readonly logEndUnit: number;
   readonly logPrefixUnits: number;
   readonly logSalt: number;
+  /** What slab chunks keep behind their items. */
+  readonly chunkTailBytes: number;
 
   /** This participant's number, and the value it writes into lock words. */
   self = -1;
@@ -89,6 +91,7 @@ export class Memory {
     this.logEndUnit = this.isWarm ? LogPage.END_UNIT : Page.UNITS;
     this.logPrefixUnits = this.isWarm ? LogRecord.UNITS : 0;
     this.logSalt = identitySalt(ctl, Super.IDENTITY_WORD);
+    this.chunkTailBytes = ctl[Super.CHUNK_TAIL_WORD];
   }
 
   /** Binds this view to a participant slot whose page is already allocated. */
@@ -112,6 +115,11 @@ export class Memory {
 
   pageKind(page: number): number {
     return this.ctl[this.pageTable + page * PageInfo.WORDS] & 0xff;
+  }
+
+  /** Units of a chunk for an item of so many bytes. */
+  chunkUnits(bytes: number): number {
+    return unitsOf(bytes + this.chunkTailBytes);
   }
 
   isCapacity(page: number): boolean {

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { Settings } from '../config/index.js';
 import type { StoreHandle } from '../store/open.js';
 import type { Log } from './log.js';
 import type { Level } from './messages.js';
@@ -13,16 +14,25 @@ export type FromDurability =
   | { readonly type: 'ready' }
   | { readonly type: 'log'; readonly level: Level; readonly message: string };
 
+/** workerData of the thread. */
+export interface DurabilityStart {
+  readonly store: StoreHandle;
+  /** Which forms collections get that come back. */
+  readonly settings: Settings;
+}
+
 const RESTART_MS = 1000;
 
 export class DurabilityThread {
+  readonly #settings: Readonly<Settings>;
   readonly #store: StoreHandle;
   readonly #log: Log;
   #thread: Worker | null = null;
   #ended: Promise<Error | null> = Promise.resolve(null);
   #isStopping = false;
 
-  constructor(store: StoreHandle, log: Log) {
+  constructor(settings: Readonly<Settings>, store: StoreHandle, log: Log) {
+    this.#settings = settings;
     this.#store = store;
     this.#log = log;
   }
@@ -42,9 +52,10 @@ export class DurabilityThread {
   }
 
   #spawn(): Promise<void> {
+    const start: DurabilityStart = { store: this.#store, settings: this.#settings };
     const thread = new Worker(new URL('./durability-worker.js', import.meta.url), {
       name: 'entresol-durability',
-      workerData: this.#store,
+      workerData: start,
     });
     this.#thread = thread;
     let failure: Error | null = null;

@@ -88,7 +88,7 @@ export class Supervisor {
     this.#log = log;
     this.#configPath = configPath;
     this.#users = users;
-    this.#durability = settings.durability === 'warm' ? new DurabilityThread(store, log) : null;
+    this.#durability = settings.durability === 'warm' ? new DurabilityThread(settings, store, log) : null;
     this.counterBlock = createCounterBlock(settings.workers);
     const { shared } = new CounterRow(this.counterBlock, 0);
     this.#saver = new Saver(settings, store, shared, log);

@@ -45,6 +45,31 @@ export abstract class Adoption extends Staging {
     return adopted;
   }
 
+  /**
+   * What a checkpoint (its last part lies there) says of its key may take the place of what the key has, which is older or nothing. The key's lock
+   * is held.
+   */
+  mayRestore(hash: number, page: number, unit: number, expiryMs: number): boolean {
+    const item = this.arenas[page >>> Page.ARENA_SHIFT];
+    const itemOffset = locationOffset(page, unit);
+    const header = itemOffset >>> 2;
+    const shape = item.i32[header + Item.SHAPE_WORD];
+    const database = shape >>> Item.DB_SHIFT;
+    if (!this.#isLive(hash, database) || (expiryMs !== 0 && expiryMs <= this.nowMs)) return false;
+    this.#raiseVersion(hash, item.i32, header);
+    const key = itemOffset + Item.HEADER_BYTES;
+    return !this.findKey(hash, database, item, key, shape & Item.KEY_LENGTH_MASK) || this.#isOlder(item.i32, header);
+  }
+
+  /** The collection that the cursor stands on was made of the checkpoint whose last part lies there, which stays its copy. */
+  keepCheckpoint(page: number, unit: number): void {
+    this.copies.forEachPart(page, unit, (partPage, partUnit) => {
+      const { i32 } = this.arenas[partPage >>> Page.ARENA_SHIFT];
+      this.#countUnits(partPage, i32, locationOffset(partPage, partUnit) >>> 2);
+    });
+    this.copies.attach(this.page, this.unit, page, unit);
+  }
+
   abstract growShard(hash: number): void;
 
   #adoptLocked(hash: number, page: number, unit: number, expiryMs: number): Adopted {

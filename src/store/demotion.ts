@@ -1,7 +1,7 @@
 /**
  * Copies items into the capacity log without holding the lock of their shard: media that write slowly keep nobody waiting.
  *
- * note (under the lock) -> copy (without it) -> isUnchanged and link, or drop (under it again). Owns: the copy under way. Invariant: an
+ * note (under the lock) -> copy (without it) -> isUnchanged and link or attach, or drop (under it again). Owns: the copy under way. Invariant: an
  * entry only ever points to a whole copy. A chunk may be changed, freed and filled anew while it is copied; the item's header was the same
  * under the lock before and after, and its version, which each change of a value in place moves on first, never comes back.
  */
@@ -74,16 +74,44 @@ export class Demotion {
     return true;
   }
 
-  /** Lets the entry that the index stands on point to the copy. */
+  /** Lets the entry that the index stands on point to the copy. What the command has changed so far is settled. */
   link(hash: number): void {
     const keyspace = this.#keyspace;
     const { index, log } = keyspace;
-    log.confirm(this.#toPage, this.#toUnit, this.#toCheck, index.hasExpiry ? index.expiryMs : 0);
+    const expiryMs = index.expiryMs;
+    this.#moveTo(hash, this.#toPage, this.#toUnit, this.bytes);
+    // Undone by a death in between, the record must not count: nothing would tell of it when the item changes.
+    keyspace.settle();
+    log.confirm(this.#toPage, this.#toUnit, this.#toCheck, expiryMs);
+  }
+
+  /** The same for an item that has a copy already, which has just been found: nothing is written. */
+  linkCopy(hash: number): void {
+    const keyspace = this.#keyspace;
+    const { copies } = keyspace;
+    const bytes = copies.detach() << Page.UNIT_SHIFT;
+    this.#moveTo(hash, copies.page, copies.unit, bytes);
+    keyspace.statistics[Stat.DEMOTED_CLEAN]++;
+  }
+
+  #moveTo(hash: number, page: number, unit: number, bytes: number): void {
+    const keyspace = this.#keyspace;
+    const { index } = keyspace;
     // Only what is used from here on keeps it there: under the *-lfu policies the hand has not taken the uses away.
     if (index.frequency > 0) index.spare();
-    keyspace.moveEntry(hash, this.#toPage, this.#toUnit);
+    keyspace.moveEntry(hash, page, unit);
     keyspace.statistics[Stat.DEMOTED]++;
-    keyspace.statistics[Stat.DEMOTED_BYTES] += this.bytes;
+    keyspace.statistics[Stat.DEMOTED_BYTES] += bytes;
+  }
+
+  /** The item stays where it is, and has the copy beside it. The index stands on its entry. */
+  attach(): void {
+    const { index, log, copies, statistics } = this.#keyspace;
+    copies.attach(this.#page, this.#unit, this.#toPage, this.#toUnit);
+    // Last: a record that counts has an item that knows of it.
+    log.confirm(this.#toPage, this.#toUnit, this.#toCheck, index.expiryMs);
+    statistics[Stat.WRITTEN_BEHIND]++;
+    statistics[Stat.WRITTEN_BEHIND_BYTES] += this.bytes;
   }
 
   /** The copy is of no use: its units in the log are dead. */

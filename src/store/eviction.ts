@@ -234,6 +234,10 @@ export class Eviction {
     if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit)))
       return Verdict.FREED;
     this.victimAgeS = keyspace.entryIdleS;
+    if (!isTree && keyspace.copies.find(page, unit)) {
+      this.demotion.linkCopy(hash);
+      return Verdict.FREED;
+    }
     if (!isTree && this.demotion.note(page, unit) && this.#admission.admits(hash, this.demotion.bytes))
       return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
@@ -312,6 +316,8 @@ export class Eviction {
       locationOffset(page, unit),
       this.#sizeOf(page, unit),
     );
+    const { copies } = this.#keyspace;
+    if (copies.areKept) copies.carry(page, unit, slabs.page, slabs.unit);
     this.#keyspace.moveEntry(hash, slabs.page, slabs.unit);
     this.#keyspace.linkMoved();
     return true;

@@ -6,6 +6,7 @@
 
 import { ftruncateSync } from 'node:fs';
 import { Bucket } from '../layout/bucket.js';
+import { ChunkTail } from '../layout/chunk-tail.js';
 import { Ghost } from '../layout/ghost.js';
 import { Page } from '../layout/location.js';
 import {
@@ -255,6 +256,7 @@ function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void 
 const VERSIONS_A_MS = 1024;
 
 function prepareWarm(ctl: Int32Array, tables: Tables): void {
+  ctl[Super.CHUNK_TAIL_WORD] = ChunkTail.BYTES;
   const shards = 1 << ctl[Super.SHARD_SHIFT_WORD];
   const version = Date.now() * VERSIONS_A_MS;
   for (let shard = 0; shard < shards; shard++) {

@@ -135,6 +135,10 @@ export class IndexCursor {
     return this.words[this.base + Bucket.SLOT_WORD + this.slot * 2] & 0xffff;
   }
 
+  hasTag(hash: number): boolean {
+    return this.words[this.base + Bucket.SLOT_WORD + this.slot * 2] >>> 16 === hash >>> 16;
+  }
+
   get hasExpiry(): boolean {
     return ((this.words[this.base + Bucket.BITS_WORD] >>> this.slot) & 1) === 1;
   }

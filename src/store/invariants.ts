@@ -8,6 +8,7 @@
 import { Bucket } from '../layout/bucket.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
+import { isDead } from '../layout/log-record.js';
 import {
   Database,
   ParticipantPage as P,
@@ -24,6 +25,7 @@ import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
 import { checkCollection, checkGraveyard } from './collections/check.js';
+import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
 import { checkInterests } from './interest-invariants.js';
 import type { Keyspace } from './keyspace.js';
@@ -38,6 +40,7 @@ const enum Place {
   PINNED = 5,
   NODE = 6,
   GRAVEYARD = 7,
+  COPY = 8,
 }
 const PLACE_NAMES = [
   'nowhere',
@@ -48,6 +51,7 @@ const PLACE_NAMES = [
   'pinned',
   'in a tree',
   'in the graveyard',
+  'the copy of an item in DRAM',
 ];
 
 /** Where each chunk was met: a byte a unit for every page that has any. (A Map of locations ends at 2^24 of them.) */
@@ -131,6 +135,7 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
       check(hash >>> 16 === word >>> 16, () => `${where(page, unit)}: tag differs from the item's hash`);
       check((hash & (memory.shardCount - 1)) === shard, () => `${where(page, unit)}: item of another shard`);
       note(page, unit, Place.INDEX);
+      checkCopy(keyspace, page, unit, note);
       checkCollection(keyspace, page, unit, (p, u) => note(p, u, Place.NODE));
       items++;
       perDatabase[database]++;
@@ -158,6 +163,42 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
     total += items;
   }
   return total;
+}
+
+/** The item's copy in the log is of its key and version, and its record says that it lives. */
+function checkCopy(keyspace: Keyspace, page: number, unit: number, note: Note): void {
+  const { memory, copies } = keyspace;
+  if (!copies.find(page, unit)) return;
+  const { page: logPage, unit: logUnit } = copies;
+  check(
+    isLog(memory, logPage),
+    () => `${where(page, unit)}: its copy lies in page ${logPage}, which is none of the log`,
+  );
+  const item = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
+  const header = locationOffset(page, unit) >>> 2;
+  const words = Graveyard.isRoot(memory, page, unit) ? CHECKPOINT_HEADER : ITEM_HEADER;
+  copies.forEachPart(logPage, logUnit, (partPage, partUnit) => {
+    const copy = memory.arenas[partPage >>> Page.ARENA_SHIFT].i32;
+    const copied = locationOffset(partPage, partUnit) >>> 2;
+    for (const word of words) {
+      check(
+        item[header + word] === copy[copied + word],
+        () => `${where(page, unit)}: its copy differs in word ${word}`,
+      );
+    }
+    check(!isDead(copy, pageOffset(partPage) >>> 2, partUnit), () => `${where(page, unit)}: its copy is dead`);
+    note(partPage, partUnit, Place.COPY);
+  });
+}
+
+const ITEM_HEADER = [0, 1, 2, 3, 4, 5];
+/** A checkpoint that came back has an older version than the collection that was made of it. */
+const CHECKPOINT_HEADER = [Item.HASH_WORD];
+
+function isLog(memory: Memory, page: number): boolean {
+  if (!memory.isPage(page)) return false;
+  const kind = memory.pageKind(page);
+  return kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED;
 }
 
 function noteParticipants(memory: Memory, note: Note): void {
@@ -260,14 +301,22 @@ function checkPages(memory: Memory, places: Places, repairs: number): void {
       lent++;
     } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
       let live = 0;
+      let copies = 0;
       forEachLogItem(memory, page, (unit, units) => {
         if (places.at(page, unit) === Place.INDEX) live += units;
+        else if (places.at(page, unit) === Place.COPY) copies += units;
       });
+      live += copies;
       // A hint: each death may leave it off by the items that the dead one was moving.
       const counted = ctl[info + PageInfo.FREE_COUNT_WORD];
       check(
         Math.abs(live - counted) <= slack,
         () => `log page ${page}: ${live} live units, counted ${counted}, ${slack} of slack`,
+      );
+      const countedCopies = memory.chunkTailBytes === 0 ? 0 : ctl[info + PageInfo.COPY_UNITS_WORD];
+      check(
+        Math.abs(copies - countedCopies) <= slack,
+        () => `log page ${page}: ${copies} units of copies, counted ${countedCopies}, ${slack} of slack`,
       );
     } else if (kind === PageKind.LARGE) {
       const header = pageOffset(page) >>> 2;

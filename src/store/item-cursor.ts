@@ -112,7 +112,7 @@ export abstract class ItemCursor extends ItemFinder {
   /** Lets the entry that the index stands on point to a copy of its item, and frees the old one. */
   moveEntry(hash: number, page: number, unit: number): void {
     this.makeHeldRoom();
-    this.discard(this.index.page, this.index.unit);
+    this.#unlinkPlace(this.index.page, this.index.unit);
     this.index.setLocation(hash, page, unit);
   }
 
@@ -124,8 +124,14 @@ export abstract class ItemCursor extends ItemFinder {
     held.clear(MOVING_SLOT);
   }
 
-  /** An item that is being unlinked: a chunk or run is freed when the command has settled; a log page only counts. */
+  /** An item that is being unlinked for good, and its copy. */
   protected discard(page: number, unit: number): void {
+    if (this.copies.areKept) this.copies.forget(page, unit);
+    this.#unlinkPlace(page, unit);
+  }
+
+  /** Where an item no longer lies: a chunk or run is freed when the command has settled; a log page only counts. */
+  #unlinkPlace(page: number, unit: number): void {
     if (page < this.memory.capacityBase || this.memory.pageKind(page) === PageKind.LARGE) {
       this.held.defer(page, unit);
       return;

@@ -12,6 +12,7 @@ import { ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/super
 import type { CapacityLog } from '../memory/capacity-log.js';
 import type { Held } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
+import { LogCopies } from '../memory/log-copies.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
 import type { Pins } from '../memory/pins.js';
@@ -70,6 +71,7 @@ export abstract class ItemFinder {
   readonly pool: PagePool;
   readonly slabs: Slabs;
   readonly log: CapacityLog;
+  readonly copies: LogCopies;
   readonly pins: Pins;
   readonly index: Index;
   readonly feed: ChangeFeed;
@@ -108,6 +110,7 @@ export abstract class ItemFinder {
     this.pool = parts.pool;
     this.slabs = parts.slabs;
     this.log = parts.log;
+    this.copies = new LogCopies(memory, parts.log);
     this.pins = parts.pins;
     this.graveyard = new Graveyard(memory, parts.journal, parts.slabs, parts.pool, parts.pins);
     this.ctl = memory.ctl;

@@ -11,7 +11,7 @@
 
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
-import { Page, unitsOf } from '../layout/location.js';
+import { Page } from '../layout/location.js';
 import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
@@ -172,7 +172,10 @@ export class Keyspace extends Adoption {
    * and if not, a chunk for it is at hand.
    */
   prefersOverwrite(keyLength: number, length: number): boolean {
-    return length <= OVERWRITE_MAX_BYTES && this.slabs.hasSpare(CLASS_OF_UNITS[unitsOf(itemBytes(keyLength, length))]);
+    return (
+      length <= OVERWRITE_MAX_BYTES &&
+      this.slabs.hasSpare(CLASS_OF_UNITS[this.memory.chunkUnits(itemBytes(keyLength, length))])
+    );
   }
 
   /**
@@ -184,7 +187,8 @@ export class Keyspace extends Adoption {
     const { value, itemOffset, keyLength, page, cursorHash: hash } = this;
     const kind = this.ctl[this.memory.pageInfo(page)];
     if ((kind & 0xff) !== PageKind.SLAB) return false;
-    if (CLASS_OF_UNITS[unitsOf(itemBytes(keyLength, length))] !== ((kind >>> 8) & 0xff)) return false;
+    if (CLASS_OF_UNITS[this.memory.chunkUnits(itemBytes(keyLength, length))] !== ((kind >>> 8) & 0xff)) return false;
+    if (this.copies.areKept) this.copies.forget(page, this.unit);
     const header = itemOffset >>> 2;
     const wordCount = ((this.valueOffset + length + 3) >>> 2) - header;
     const arena = page >>> Page.ARENA_SHIFT;
@@ -219,7 +223,8 @@ export class Keyspace extends Adoption {
 
   /** Changes the value's length within its chunk; new bytes hold garbage. False when it does not fit or the item is immutable. */
   resize(newLength: number): boolean {
-    if (!this.#isEditable() || itemBytes(this.keyLength, newLength) > this.capacityBytes()) return false;
+    if (!this.#isEditable()) return false;
+    if (itemBytes(this.keyLength, newLength) > this.capacityBytes() - this.memory.chunkTailBytes) return false;
     const at = (this.itemOffset >>> 2) + Item.VALUE_LENGTH_WORD;
     this.journal.save(this.page >>> Page.ARENA_SHIFT, this.value.i32, at);
     this.value.i32[at] = newLength;
@@ -230,6 +235,7 @@ export class Keyspace extends Adoption {
 
   setEncoding(encoding: number): boolean {
     if (!this.#isEditable()) return false;
+    if (this.copies.areKept) this.copies.forget(this.page, this.unit);
     const at = (this.itemOffset >>> 2) + Item.SHAPE_WORD;
     this.journal.save(this.page >>> Page.ARENA_SHIFT, this.value.i32, at);
     const shape = this.value.i32[at] & ~(Item.ENCODING_MASK << Item.ENCODING_SHIFT);
@@ -259,6 +265,7 @@ export class Keyspace extends Adoption {
 
   #setHeader(word: number, value: number): boolean {
     if (!this.#isEditable()) return false;
+    if (this.copies.areKept) this.copies.forget(this.page, this.unit);
     const at = (this.itemOffset >>> 2) + word;
     this.journal.save(this.page >>> Page.ARENA_SHIFT, this.value.i32, at);
     this.value.i32[at] = value;
@@ -307,6 +314,7 @@ export class Keyspace extends Adoption {
     this.countExpiring(hash, this.itemDatabase, this.index.hasExpiry, expiryMs !== 0);
     this.index.setExpiry(hash, expiryMs);
     this.log.noteExpiry(this.page, this.unit, expiryMs);
+    if (this.copies.areKept) this.copies.noteExpiry(this.page, this.unit, expiryMs);
     const shard = this.index.shardWord(hash);
     this.ctl[shard + Shard.OTHER_CHANGES_WORD]++;
     if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) this.feed.noteChange(this.value, this.itemOffset >>> 2, false);

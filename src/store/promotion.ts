@@ -1,12 +1,13 @@
 /**
- * Brings items of the capacity tier that are read again and again up into DRAM: in the background, at a bounded rate.
+ * Brings items of the capacity tier that are read again and again up into DRAM: in the background, at a bounded rate. In a warm pool what they
+ * leave there stays, as their copy.
  *
  * Reads note what they find worth it; nothing is moved on their way. Owns: this participant's notes, which may be lost or out of date.
  * Invariant: the entry points to the log or to a whole copy; what is in hand in between stands in the moving slot, as for every move.
  */
 import { Bucket } from '../layout/bucket.js';
 import { Item, itemBytes } from '../layout/item.js';
-import { locationOffset, Page, unitsOf } from '../layout/location.js';
+import { locationOffset, Page } from '../layout/location.js';
 import { MOVING_SLOT } from '../memory/held.js';
 import { CLASS_OF_UNITS, RELOCATION_RATIO } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
@@ -44,8 +45,9 @@ export class Promotion {
   /** An item of the capacity tier has been read; its entry, on which the index stands, has counted the use. */
   note(hash: number, page: number, unit: number, valueLength: number): void {
     if (this.#count === NOTES || this.#keyspace.index.frequency < USES_WANTED) return;
-    // In a warm pool what comes up would not be there after a reboot: its record in the log goes with the entry's location.
-    if (this.#keyspace.memory.isWarm) return;
+    const { memory, copies, isRebuilding } = this.#keyspace;
+    // What a rebuild finds of the key is compared with the record that the entry points to.
+    if (memory.isWarm && (isRebuilding || !copies.areKept)) return;
     // Longer values are sent from where they lie.
     if (valueLength > INLINE_VALUE_BYTES) return;
     const at = this.#count++ * NOTE_WORDS;
@@ -107,7 +109,7 @@ export class Promotion {
     const { index, nowMs } = this.#keyspace;
     if (!index.findLocation(hash, page, unit)) return -1;
     if (index.hasExpiry && index.expiryMs <= nowMs) return -1;
-    return CLASS_OF_UNITS[unitsOf(this.#bytesOf(page, unit))];
+    return CLASS_OF_UNITS[this.#keyspace.memory.chunkUnits(this.#bytesOf(page, unit))];
   }
 
   #bytesOf(page: number, unit: number): number {
@@ -118,7 +120,7 @@ export class Promotion {
 
   /** Copies the item of the entry that the index stands on into a free chunk; false when there is none. */
   #move(hash: number, page: number, unit: number, slabClass: number): boolean {
-    const { slabs, memory, statistics } = this.#keyspace;
+    const { slabs, memory, index, statistics } = this.#keyspace;
     if (!slabs.take(slabClass, MOVING_SLOT) && !slabs.takeLarger(slabClass, RELOCATION_RATIO, MOVING_SLOT))
       return false;
     const bytes = this.#bytesOf(page, unit);
@@ -129,7 +131,13 @@ export class Promotion {
       locationOffset(page, unit),
       bytes,
     );
-    this.#keyspace.moveEntry(hash, slabs.page, slabs.unit);
+    const { copies } = this.#keyspace;
+    if (copies.areKept) {
+      copies.attach(slabs.page, slabs.unit, page, unit);
+      index.setLocation(hash, slabs.page, slabs.unit);
+    } else {
+      this.#keyspace.moveEntry(hash, slabs.page, slabs.unit);
+    }
     this.#keyspace.linkMoved();
     this.#allowance -= bytes;
     statistics[Stat.PROMOTED]++;

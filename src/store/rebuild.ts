@@ -5,7 +5,9 @@
  * Invariant: an item is entered only when its page, its shape, its expiry, its bytes and the line that says it lives are all sound;
  * anything else is dropped, counted, and marked dead, so that it does not come back after the next reboot either.
  */
-import { Item, itemBytes } from '../layout/item.js';
+import { Bytes } from '../layout/bytes.js';
+import { Checkpoint } from '../layout/checkpoint.js';
+import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
 import {
   expiryCheck,
@@ -22,17 +24,45 @@ import { recordCheck } from '../memory/capacity-log.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import { Adopted } from './adoption.js';
 import type { Keyspace } from './keyspace.js';
+import { LOOK_AHEAD_KEYS } from './look-ahead.js';
 
 /** Records of one step: what the gate may have to wait for, below a millisecond. */
 const STEP_RECORDS = 512;
+/** Records whose places in the index are loaded at once. */
+const BATCH_RECORDS = LOOK_AHEAD_KEYS;
+
+/** Makes collections of checkpoints (commands/persistence/checkpoint-restorer). */
+export interface CheckpointRestorer {
+  /** `page` and `unit`: of the last part, which has key and expiry. False = nothing has come of it: its key has something newer, or there is no room. */
+  restore(page: number, unit: number, expiryMs: number, payload: Bytes): boolean;
+}
+
+/** Parts of a checkpoint that have been found sound. */
+interface FoundParts {
+  /** Locations by number. */
+  readonly parts: { readonly page: number; readonly unit: number }[];
+  found: number;
+  /** How many there are; 0 = the last has not been found. */
+  count: number;
+  expiryMs: number;
+}
 
 export class Rebuild {
   readonly #keyspace: Keyspace;
+  readonly #restorer: CheckpointRestorer;
+  /** By version, which no two items share. */
+  readonly #checkpoints = new Map<number, FoundParts>();
+  /** Pages with such parts: they join the log at the end. */
+  readonly #heldPages: number[] = [];
+  #hasParts = false;
   readonly #ctl: Int32Array;
   /** The page in hand, its key, and where its next record begins. */
   #page = NO_PAGE;
   #key = 0;
   #unit = 0;
+  /** The batch in hand. */
+  readonly #units = new Int32Array(BATCH_RECORDS);
+  readonly #hashes = new Int32Array(BATCH_RECORDS);
   #words: Int32Array;
   #base = 0;
   #startedMs = 0;
@@ -42,10 +72,13 @@ export class Rebuild {
   #line = -1;
   #isLineSound = false;
 
-  constructor(keyspace: Keyspace) {
+  constructor(keyspace: Keyspace, restorer: CheckpointRestorer) {
     this.#keyspace = keyspace;
+    this.#restorer = restorer;
     this.#ctl = keyspace.memory.ctl;
     this.#words = keyspace.memory.ctl;
+    // One that has ended may have left pages behind that it had looked at: what has come back of them is found there.
+    if (this.isUnderWay) this.#ctl[Super.REBUILD_NEXT_WORD] = keyspace.memory.capacityBase;
   }
 
   get isUnderWay(): boolean {
@@ -57,17 +90,15 @@ export class Rebuild {
     if (!this.isUnderWay) return false;
     if (this.#startedMs === 0) this.#startedMs = performance.now();
     if (this.#page === NO_PAGE && !this.#openPage()) {
+      if (this.#restoreNext()) return true;
       this.#finish();
       return false;
     }
-    for (let i = 0; i < STEP_RECORDS; i++) {
-      const units = this.#shapeAt(this.#unit);
-      if (units === 0) {
-        this.#closePage();
-        break;
-      }
-      this.#judge(this.#unit + LogRecord.UNITS);
-      this.#unit += units;
+    for (let i = 0; i < STEP_RECORDS && this.#page !== NO_PAGE; i += BATCH_RECORDS) {
+      const count = this.#gather();
+      this.#keyspace.prefetch(this.#hashes, count);
+      for (let record = 0; record < count; record++) this.#judge(this.#units[record]);
+      if (count < BATCH_RECORDS) this.#closePage();
     }
     this.#ctl[Super.REBUILD_MS_WORD] = Math.ceil(performance.now() - this.#startedMs);
     return true;
@@ -78,8 +109,8 @@ export class Rebuild {
     const end = memory.capacityBase + memory.capacityPages;
     let page = this.#ctl[Super.REBUILD_NEXT_WORD];
     while (page < end && memory.pageKind(page) !== PageKind.UNSCANNED) page++;
-    this.#ctl[Super.REBUILD_NEXT_WORD] = page;
     if (page === end) return false;
+    this.#ctl[Super.REBUILD_NEXT_WORD] = page + 1;
     this.#page = page;
     this.#words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     this.#base = pageOffset(page) >>> 2;
@@ -87,7 +118,22 @@ export class Rebuild {
     this.#unit = LogPage.HEADER_UNITS;
     this.#line = -1;
     this.#hasGiven = false;
+    this.#hasParts = false;
     return true;
+  }
+
+  /** Notes the page's next records; fewer than a batch at its end. */
+  #gather(): number {
+    let count = 0;
+    while (count < BATCH_RECORDS) {
+      const units = this.#shapeAt(this.#unit);
+      if (units === 0) break;
+      const unit = this.#unit + LogRecord.UNITS;
+      this.#units[count] = unit;
+      this.#hashes[count++] = this.#words[this.#base + unit * 4 + Item.HASH_WORD];
+      this.#unit += units;
+    }
+    return count;
   }
 
   /** Units of the record that begins there; 0 when none does. */
@@ -119,7 +165,9 @@ export class Rebuild {
       ctl[Super.REBUILD_CORRUPT_WORD]++;
     } else {
       const low = words[at + LogRecord.EXPIRY_LOW_WORD] >>> 0;
-      const adopted = this.#keyspace.adopt(page, unit, words[at + LogRecord.EXPIRY_HIGH_WORD] * 0x1_0000_0000 + low);
+      const expiryMs = words[at + LogRecord.EXPIRY_HIGH_WORD] * 0x1_0000_0000 + low;
+      if (this.#isPart(unit)) return this.#notePart(unit, expiryMs);
+      const adopted = this.#keyspace.adopt(page, unit, expiryMs);
       if (adopted === Adopted.DONE) ctl[Super.REBUILD_ITEMS_WORD]++;
       else if (adopted === Adopted.DEAD) ctl[Super.REBUILD_DEAD_WORD]++;
       else if (adopted === Adopted.LOST) ctl[Super.REBUILD_LOST_WORD]++;
@@ -158,18 +206,84 @@ export class Rebuild {
 
   /** A page in which something lives joins the log, another is freed. */
   #closePage(): void {
-    const { memory, pool } = this.#keyspace;
+    const { memory } = this.#keyspace;
     const page = this.#page;
     if (this.#hasRecordBehind()) this.#ctl[Super.REBUILD_CORRUPT_WORD]++;
     this.#ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD] = this.#unit;
+    if (this.#hasParts) this.#heldPages.push(page);
+    else this.#releasePage(page, this.#hasGiven);
+    this.#page = NO_PAGE;
+  }
+
+  #releasePage(page: number, hasGiven: boolean): void {
+    const { memory, pool } = this.#keyspace;
     // Live units are a hint: a page that gave anything is left to reclaim, which looks at each item.
-    if (this.#hasGiven) {
+    if (hasGiven) {
       pool.sealLog(page);
       // What has been marked dead goes first: then the flush says that it has been scanned.
       Atomics.store(this.#ctl, memory.pageInfo(page) + PageInfo.CHANGED_WORD, PageChange.SCANNED);
     } else pool.freeUnscanned(page);
-    this.#page = NO_PAGE;
     this.#ctl[Super.REBUILD_LEFT_WORD]--;
+  }
+
+  // ---- checkpoints of large collections
+
+  #isPart(unit: number): boolean {
+    const shape = this.#words[this.#base + unit * 4 + Item.SHAPE_WORD];
+    return ((shape >>> Item.TYPE_SHIFT) & Item.TYPE_MASK) === ItemType.CHECKPOINT;
+  }
+
+  #notePart(unit: number, expiryMs: number): void {
+    const { view } = this.#keyspace.memory.arenas[this.#page >>> Page.ARENA_SHIFT];
+    const header = this.#base + unit * 4;
+    const words = this.#words;
+    const version =
+      words[header + Item.VERSION_HIGH_WORD] * 0x1_0000_0000 + (words[header + Item.VERSION_LOW_WORD] >>> 0);
+    const value = (header << 2) + Item.HEADER_BYTES + (words[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK);
+    const mark = view.getUint16(value + Checkpoint.NUMBER_BYTE, true);
+    const number = mark & Checkpoint.NUMBER_MASK;
+    const found = this.#checkpoints.get(version) ?? { parts: [], found: 0, count: 0, expiryMs: 0 };
+    this.#checkpoints.set(version, found);
+    found.parts[number] = { page: this.#page, unit };
+    found.found++;
+    this.#hasParts = true;
+    if (mark === number) return;
+    found.count = number + 1;
+    found.expiryMs = expiryMs;
+  }
+
+  /** Makes a collection of the next checkpoint, older ones first; false when there is none left: the pages that were held for them join the log. */
+  #restoreNext(): boolean {
+    for (const version of this.#checkpoints.keys()) {
+      const found = this.#checkpoints.get(version)!;
+      this.#checkpoints.delete(version);
+      this.#restore(found);
+      return true;
+    }
+    for (const page of this.#heldPages.splice(0)) this.#releasePage(page, true);
+    return false;
+  }
+
+  #restore({ parts, found, count, expiryMs }: FoundParts): void {
+    const { log } = this.#keyspace;
+    const isWhole = count > 0 && found === count && parts.length === count;
+    const last = parts[parts.length - 1];
+    if (isWhole && this.#restorer.restore(last.page, last.unit, expiryMs, this.#payloadOf(parts))) {
+      this.#ctl[Super.REBUILD_ITEMS_WORD]++;
+      return;
+    }
+    this.#ctl[isWhole ? Super.REBUILD_DEAD_WORD : Super.REBUILD_CORRUPT_WORD]++;
+    for (const part of parts) if (part !== undefined) log.markDead(part.page, part.unit);
+  }
+
+  #payloadOf(parts: FoundParts['parts']): Bytes {
+    const pieces = parts.map(({ page, unit }) => {
+      const { i32, u8 } = this.#keyspace.memory.arenas[page >>> Page.ARENA_SHIFT];
+      const offset = locationOffset(page, unit);
+      const value = offset + Item.HEADER_BYTES + (i32[(offset >>> 2) + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK);
+      return u8.subarray(value + Checkpoint.HEADER_BYTES, value + i32[(offset >>> 2) + Item.VALUE_LENGTH_WORD]);
+    });
+    return Bytes.from(Buffer.concat(pieces));
   }
 
   /** Records follow where none begins: one between is torn, and with it where the next one is. They are all lost, and count as one. */

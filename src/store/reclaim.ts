@@ -1,7 +1,8 @@
 /**
  * Reclaims pages of the capacity log in FIFO order, a few items at a time.
  *
- * Items of the oldest page that were used since are appended again, the rest are evicted; the page is then free. Under
+ * Items of the oldest page that were used since are appended again, the rest are evicted; copies of items in DRAM are let go, which may be
+ * written behind again (write-behind); the page is then free. Under
  * `noeviction` nothing may be lost, so the page with the fewest live units is compacted instead. Invariant: one participant at a time
  * works on the log (reclaim lock), and a page is freed only when no entry points into it and no pin holds it.
  */
@@ -90,7 +91,10 @@ export class Reclaim {
       page !== NO_PAGE;
       page = ctl[this.#memory.pageInfo(page) + PageInfo.NEXT_WORD]
     ) {
-      const live = ctl[this.#memory.pageInfo(page) + PageInfo.FREE_COUNT_WORD];
+      const info = this.#memory.pageInfo(page);
+      // Copies of what lies in DRAM are not kept.
+      const copies = this.#memory.chunkTailBytes === 0 ? 0 : ctl[info + PageInfo.COPY_UNITS_WORD];
+      const live = ctl[info + PageInfo.FREE_COUNT_WORD] - copies;
       if (live < bestLive) {
         bestLive = live;
         best = page;
@@ -152,7 +156,9 @@ export class Reclaim {
   #settleItem(hash: number, page: number, unit: number, bytes: number): Settled {
     const { log, statistics } = this.#keyspace;
     if (!this.#lock(hash)) return Settled.BUSY;
-    const settled = this.#index.findLocation(hash, page, unit) ? this.#judge(page, unit) : Settled.DONE;
+    let settled = Settled.DONE;
+    if (this.#index.findLocation(hash, page, unit)) settled = this.#judge(page, unit);
+    else this.#keyspace.copies.release(this.#index, hash, page, unit);
     this.#unlock(hash);
     if (settled !== Settled.KEEP) return settled;
     // Without the lock: items of the log never change, and only who holds the reclaim lock frees their page.
@@ -214,8 +220,11 @@ export class Reclaim {
     if (isCopied) {
       index.setFrequency(Math.max(0, index.frequency - 1));
       const { log } = keyspace;
-      log.confirm(log.page, log.unit, log.check, index.hasExpiry ? index.expiryMs : 0);
+      const { expiryMs } = index;
       keyspace.moveEntry(hash, log.page, log.unit);
+      // As in Demotion.link: one that may still be undone does not count.
+      keyspace.settle();
+      log.confirm(log.page, log.unit, log.check, expiryMs);
       keyspace.statistics[Stat.RECLAIM_KEPT]++;
       return Settled.DONE;
     }

@@ -352,13 +352,21 @@ function freeOrphan(keyspace: Keyspace, deadPage: number, words: Int32Array, bas
 }
 
 function isLinked(keyspace: Keyspace, hash: number, page: number, unit: number): boolean {
+  return locked(keyspace, hash, () => keyspace.index.findLocation(hash, page, unit));
+}
+
+function isCopy(keyspace: Keyspace, hash: number, page: number, unit: number): boolean {
+  return locked(keyspace, hash, () => keyspace.copies.findOwner(keyspace.index, hash, page, unit));
+}
+
+function locked(keyspace: Keyspace, hash: number, look: () => boolean): boolean {
   const { memory, index } = keyspace;
   const lockWord = index.shardWord(hash);
   const mine = memory.holds(lockWord);
   if (!mine) memory.lock(lockWord);
-  const linked = index.findLocation(hash, page, unit);
+  const found = look();
   if (!mine) memory.unlock(lockWord);
-  return linked;
+  return found;
 }
 
 function isInMagazine(memory: Memory, words: Int32Array, base: number, page: number, unit: number): boolean {
@@ -370,16 +378,19 @@ function isInMagazine(memory: Memory, words: Int32Array, base: number, page: num
   return false;
 }
 
-/** Counts the live units of a log page by asking the index for each of its items. */
+/** Counts the live units of a log page, and copies among them, by asking the index for each of its items. */
 function recountLogPage(keyspace: Keyspace, page: number): void {
   const { memory } = keyspace;
   const info = memory.pageInfo(page);
   let live = 0;
+  let copies = 0;
   forEachLogItem(memory, page, (unit, units, hash) => {
     if (isLinked(keyspace, hash, page, unit)) live += units;
+    else if (isCopy(keyspace, hash, page, unit)) copies += units;
     else if (memory.isWarm) keyspace.log.markDead(page, unit);
   });
-  Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live);
+  Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live + copies);
+  if (memory.isWarm) Atomics.store(memory.ctl, info + PageInfo.COPY_UNITS_WORD, copies);
 }
 
 export function forEachLogItem(

@@ -35,6 +35,11 @@ const ROOMY_RATIO = 2;
 const STEP_CHUNKS = 128;
 const STEP_JOURNAL_WORDS = 32768;
 
+/** From a word of an arena to its page and unit. */
+const PAGE_WORDS_SHIFT = Page.SHIFT - 2;
+const PAGE_WORDS_MASK = (1 << PAGE_WORDS_SHIFT) - 1;
+const UNIT_WORDS_SHIFT = Page.UNIT_SHIFT - 2;
+
 export abstract class Staging extends ItemCursor {
   staged: Bytes;
   stagedOffset = 0;
@@ -75,12 +80,12 @@ export abstract class Staging extends ItemCursor {
   /** The same for a physical database. */
   stageIn(hash: number, database: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
     this.#clearStagedSlot();
-    const size = itemBytes(length, valueLength);
-    if (!this.allocate(size)) {
+    if (!this.allocate(itemBytes(length, valueLength) + this.memory.chunkTailBytes)) {
       this.statistics[Stat.OUT_OF_MEMORY]++;
       return false;
     }
     const page = this.#stagedPage;
+    if (this.copies.areKept) this.copies.begin(page, this.#stagedUnit);
     const item = this.arenas[page >>> Page.ARENA_SHIFT];
     const itemOffset = locationOffset(page, this.#stagedUnit);
     const header = itemOffset >>> 2;
@@ -132,12 +137,12 @@ export abstract class Staging extends ItemCursor {
    * has journaled so far, and a crash leave a part of it. Before anything is linked; false = no room.
    */
   reserve(size: number): boolean {
-    if (unitsOf(size) > MAX_CHUNK_UNITS) return true;
+    if (this.memory.chunkUnits(size) > MAX_CHUNK_UNITS) return true;
     const count = this.#reservedCount;
     this.#clearStagedSlot();
     // What is set aside already must not be what this one gets.
     this.#reservedCount = 0;
-    const isAllocated = this.allocate(size);
+    const isAllocated = this.allocate(size + this.memory.chunkTailBytes);
     this.#reservedCount = count;
     if (!isAllocated) return false;
     if (count === this.#reserved.length) this.#reserved.push({ held: 0, page: NO_PAGE, unit: 0 });
@@ -451,6 +456,10 @@ export abstract class Staging extends ItemCursor {
 
   /** Gives an item, whose first word is `header`, its next version; journaled. */
   renewVersion(hash: number, arena: number, item: Bytes, header: number): void {
+    if (this.copies.areKept) {
+      const page = (arena << Page.ARENA_SHIFT) | (header >>> PAGE_WORDS_SHIFT);
+      this.copies.forget(page, (header & PAGE_WORDS_MASK) >>> UNIT_WORDS_SHIFT);
+    }
     this.journal.save(arena, item.i32, header + Item.VERSION_LOW_WORD);
     this.journal.save(arena, item.i32, header + Item.VERSION_HIGH_WORD);
     this.nextVersion(hash, item, header);

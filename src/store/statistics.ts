@@ -38,7 +38,11 @@ export const enum Stat {
   /** Items that have left DRAM and were not written to the capacity tier. */
   WRITES_AVOIDED = 17,
   WRITE_BYTES_AVOIDED = 18,
-  COUNT = 19,
+  /** Items that were copied to the capacity tier while they stay in DRAM; those that went down to such a copy, counted in DEMOTED too. */
+  WRITTEN_BEHIND = 19,
+  WRITTEN_BEHIND_BYTES = 20,
+  DEMOTED_CLEAN = 21,
+  COUNT = 22,
 }
 
 export interface SlabClassStats {
@@ -71,6 +75,9 @@ export interface StoreStats {
   readonly promotedBytes: number;
   readonly writesAvoided: number;
   readonly writeBytesAvoided: number;
+  readonly writtenBehind: number;
+  readonly writtenBehindBytes: number;
+  readonly demotedClean: number;
   readonly pagesMoved: number;
   readonly items: number;
   readonly expiring: number;
@@ -172,6 +179,9 @@ export function collectStats(memory: Memory): StoreStats {
     promotedBytes: counters[Stat.PROMOTED_BYTES],
     writesAvoided: counters[Stat.WRITES_AVOIDED],
     writeBytesAvoided: counters[Stat.WRITE_BYTES_AVOIDED],
+    writtenBehind: counters[Stat.WRITTEN_BEHIND],
+    writtenBehindBytes: counters[Stat.WRITTEN_BEHIND_BYTES],
+    demotedClean: counters[Stat.DEMOTED_CLEAN],
     pagesMoved: counters[Stat.PAGES_MOVED],
     items,
     expiring,

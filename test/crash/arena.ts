@@ -24,6 +24,11 @@ export interface ArenaOptions {
   readonly dramMib: number;
   readonly capacityMib: number;
   readonly policy: PolicyName;
+  /** A pool that survives reboots; `medium`: what its capacity file holds at the start, after one. */
+  readonly isWarm?: boolean;
+  readonly medium?: Buffer;
+  /** Intents and acknowledgements of before. */
+  readonly acknowledged?: Buffer;
 }
 
 export class Arena {
@@ -35,17 +40,19 @@ export class Arena {
 
   constructor(options: ArenaOptions) {
     this.#pool = mkdtempSync(join(tmpdir(), 'entresol-crash-'));
-    this.mayLose = options.policy !== 'noeviction';
+    this.mayLose = options.policy !== 'noeviction' || options.isWarm === true;
+    if (options.medium !== undefined) writeFileSync(join(this.#pool, 'capacity.entresol'), options.medium);
     this.handle = openStore({
       pool: this.#pool,
       dramBytes: options.dramMib * MIB,
       capacityBytes: options.capacityMib * MIB,
       policy: options.policy,
       shards: 32,
+      ...(options.isWarm === true ? { tier: 'file', durability: 'warm' } : {}),
     });
     this.keyspace = attach(this.handle);
     this.ackPath = join(this.#pool, 'acknowledged');
-    writeFileSync(this.ackPath, Buffer.alloc(WRITERS * OWN_KEYS * 8));
+    writeFileSync(this.ackPath, options.acknowledged ?? Buffer.alloc(WRITERS * OWN_KEYS * 8));
   }
 
   /** Leaves the pool to the others, until `join`. */

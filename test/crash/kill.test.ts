@@ -21,6 +21,7 @@ interface Setup extends ArenaOptions {
 const SETUPS: readonly Setup[] = [
   { name: 'with room', dramMib: 96, capacityMib: 0, policy: 'noeviction', large: 1_500_000 },
   { name: 'evicting over two tiers', dramMib: 20, capacityMib: 24, policy: 'allkeys-lru', large: 600_000 },
+  { name: 'in a warm pool', dramMib: 20, capacityMib: 24, policy: 'allkeys-lru', large: 600_000, isWarm: true },
 ];
 
 /** Repeatable choices: a failing round prints its seed. */
@@ -44,6 +45,7 @@ describe.each(SETUPS)('death of a participant, $name', (setup) => {
     // Making room in the middle of a command of several keys settles its first part: whole commands need room.
     atomicGroups: setup.policy === 'noeviction',
     exclusive: true,
+    writesBehind: setup.isWarm === true,
     progress: progress.buffer,
   };
   const survivor = new Worker(WRITER, {

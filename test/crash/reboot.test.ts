@@ -183,6 +183,7 @@ describe('a warm pool after a power cut', () => {
         act(store, history, isKnown);
         if (random(40) === 0) store.background();
         if (random(300) === 0) store.rebuildStep();
+        if (random(200) === 0) store.writeBehind(1 + random(60));
         if (random(500) === 0) {
           store.flush();
           history.flushedAt = history.step;

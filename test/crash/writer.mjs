@@ -12,11 +12,13 @@ import { Held } from '../../dist/memory/held.js';
 import { Journal } from '../../dist/memory/journal.js';
 import { Memory } from '../../dist/memory/memory.js';
 import { addon } from '../../dist/native/addon.js';
+import { CheckpointWriter } from '../../dist/rdb/checkpoint-writer.js';
 import { attach } from '../../dist/store/attach.js';
 import { HASHES, LISTS, SETS, SORTED_SETS, STREAMS } from '../../dist/store/collections/collection.js';
 import { copyCollection } from '../../dist/store/collections/copy-collection.js';
 import { moveCollection } from '../../dist/store/collections/rekey.js';
 import { Waits } from '../../dist/store/waits.js';
+import { WriteBehind } from '../../dist/store/write-behind.js';
 import { touchStream } from './streams.mjs';
 import { FIRST_FIELD, makeValue, OWN_KEYS, SHARED_KEYS, verify } from './values.mjs';
 
@@ -62,6 +64,7 @@ function armDeath(steps) {
 
 if (dieAt > 0) armDeath(dieAt);
 const keyspace = attach(handle);
+const writeBehind = options.writesBehind ? new WriteBehind(keyspace, new CheckpointWriter(keyspace)) : null;
 if (single) keyspace.gate.becomeUnbatched();
 keyspace.gate.lone.become();
 const ackFd = openSync(ackPath, 'r+');
@@ -442,7 +445,14 @@ function turn() {
     else if (kind < 98 && exclusive && i % 10 === 0) runAlone();
   }
   if (random(4) === 0) keyspace.background(300);
+  if (writeBehind !== null && random(3) === 0) copyBehind();
   keyspace.leaveBatch();
+}
+
+/** Some steps of a round of the write-behind, as the durability thread makes them; at times of one that waits for nothing. */
+function copyBehind() {
+  if (random(20) === 0) writeBehind.beginLast();
+  writeBehind.step();
 }
 
 let turns = 0;

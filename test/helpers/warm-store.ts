@@ -6,12 +6,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CheckpointRestorer } from '../../src/commands/persistence/checkpoint-restorer.js';
+import { CheckpointWriter } from '../../src/rdb/checkpoint-writer.js';
 import { attach, detach } from '../../src/store/attach.js';
 import { checkInvariants } from '../../src/store/invariants.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
 import { openStore, type StoreHandle } from '../../src/store/open.js';
 import { Persister } from '../../src/store/persister.js';
 import { Rebuild } from '../../src/store/rebuild.js';
+import { WriteBehind } from '../../src/store/write-behind.js';
 import { Session } from './session.js';
 
 const MIB = 1024 * 1024;
@@ -29,6 +32,7 @@ export class WarmStore {
   readonly session: Session;
   readonly rebuild: Rebuild;
   readonly #persister: Persister;
+  readonly #writeBehind: WriteBehind;
   #flushed: Buffer;
 
   /** `medium`: what the capacity file holds at the start; absent = a new pool. */
@@ -51,8 +55,9 @@ export class WarmStore {
     }
     this.keyspace = attach(this.handle);
     this.session = new Session(this.keyspace);
-    this.rebuild = new Rebuild(this.keyspace);
+    this.rebuild = new Rebuild(this.keyspace, new CheckpointRestorer(this.keyspace, this.session.settings));
     this.#persister = new Persister(this.keyspace);
+    this.#writeBehind = new WriteBehind(this.keyspace, new CheckpointWriter(this.keyspace));
     this.#flushed = this.#file();
   }
 
@@ -78,6 +83,17 @@ export class WarmStore {
 
   rebuildAll(): void {
     while (this.rebuildStep());
+  }
+
+  /** Some steps of the write-behind; its clock does not matter. */
+  writeBehind(steps: number): void {
+    for (let i = 0; i < steps; i++) {
+      if (i % 40 === 0) this.#writeBehind.beginLast();
+      this.keyspace.enterBatch();
+      this.keyspace.refreshClock();
+      this.#writeBehind.step();
+      this.keyspace.leaveBatch();
+    }
   }
 
   background(): void {

@@ -6,7 +6,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import { Form, Order, Root, rootOffset } from '../../layout/collection.js';
-import { Item, itemBytes } from '../../layout/item.js';
+import { Item } from '../../layout/item.js';
 import { Page, unitsOf } from '../../layout/location.js';
 import { Leaf } from '../../layout/node.js';
 import { Database, PageKind } from '../../layout/superblock.js';
@@ -264,7 +264,7 @@ export abstract class CollectionItem extends TreeBuilder {
     // What grows gets an eighth to grow on; a new collection may stay as it is.
     if (exists) needed += needed >>> 3;
     const before = Item.HEADER_BYTES + rootOffset(this.#keyLength) + this.#headBytes;
-    const capacity = needed + slack(before + needed);
+    const capacity = needed + slack(before + needed, this.memory.chunkTailBytes);
     const base = this.#stageItem(capacity, Form.PACKED);
     if (base < 0) return Change.NO_MEMORY;
     const { staged } = this.keyspace;
@@ -329,7 +329,7 @@ export abstract class CollectionItem extends TreeBuilder {
   }
 }
 
-/** Bytes that the chunk of an item has beyond it. */
-function slack(bytes: number): number {
-  return CLASS_UNITS[CLASS_OF_UNITS[unitsOf(itemBytes(0, bytes - Item.HEADER_BYTES))]] * Page.UNIT_BYTES - bytes;
+/** Bytes that the chunk of an item of `bytes` has between it and the chunk's tail. */
+function slack(bytes: number, tailBytes: number): number {
+  return CLASS_UNITS[CLASS_OF_UNITS[unitsOf(bytes + tailBytes)]] * Page.UNIT_BYTES - bytes - tailBytes;
 }
