@@ -26,8 +26,8 @@ import { copyBytes } from '../native/copy.js';
 import type { Memory } from './memory.js';
 import { NO_PAGE, type PagePool } from './page-pool.js';
 
-/** Share of the capacity tier that reclaim keeps free, as a divisor (1/12 = 8 %). */
-const RESERVE_DIVISOR = 12;
+/** Share of the capacity tier that reclaim keeps free, as a divisor: as much as is written while it works. */
+const RESERVE_DIVISOR = 48;
 /** Called through a variable: see native/copy. */
 const { crc32c } = addon;
 /** Reclaim frees a page when one is wanting, so a full tier has one or two more: from this many on it has room. */

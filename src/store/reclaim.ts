@@ -218,7 +218,7 @@ export class Reclaim {
     const keyspace = this.#keyspace;
     const index = this.#index;
     if (isCopied) {
-      index.setFrequency(Math.max(0, index.frequency - 1));
+      index.setFrequency(0);
       const { log } = keyspace;
       const { expiryMs } = index;
       keyspace.moveEntry(hash, log.page, log.unit);
