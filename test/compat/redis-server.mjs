@@ -23,7 +23,7 @@ const PASSED_ON = new Set(
     'bind port timeout databases maxclients maxmemory maxmemory-policy requirepass protected-mode hz loglevel user aclfile',
     'acl-pubsub-default acllog-max-len slowlog-log-slower-than slowlog-max-len latency-monitor-threshold tcp-backlog',
     'client-query-buffer-limit proto-max-bulk-len lfu-log-factor lfu-decay-time dir unixsocket unixsocketperm',
-    'dbfilename rdbcompression rdbchecksum',
+    'dbfilename rdbcompression rdbchecksum stop-writes-on-bgsave-error appenddirname appendfilename aof-load-truncated',
   ].flatMap((line) => line.split(' ')),
 );
 
@@ -67,17 +67,21 @@ const flags = [
   '--capacity=0',
   '--maxmemory-policy=noeviction',
 ];
+/** Lines of `save` add up; an empty one begins anew. */
+const saves = [];
 for (const [name, value] of directives) {
   const plain = value.replace(/^(["'])(.*)\1$/, '$2');
+  if (name === 'save') plain === '' ? saves.splice(0) : saves.push(plain);
   if (name === 'user' && isRewritten) continue;
   if (PASSED_ON.has(name) && plain !== '') flags.push(`--${FLAGS.get(name) ?? name}=${plain}`);
 }
+if (saves.length > 0) flags.push(`--save=${saves.join(' ')}`);
 
 try {
   if (configFile !== undefined) flags.push(`--config=${rewritten}`);
   const { settings, configPath } = loadSettings({ args: flags });
   const server = await startServer(settings, { configPath });
-  process.on('SIGTERM', () => server.close());
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => server.stop());
   console.log(`* PID: ${process.pid}\n* Server initialized\n* Ready to accept connections`);
   await server.done;
 } catch (error) {
