@@ -20,6 +20,8 @@ const PROGRAM = {
   'start-child': 'testing/start-child',
   'save-thread': 'server/save-thread',
   'durability-worker': 'server/durability-worker',
+  'log-thread': 'server/effects/log-thread',
+  'checkpoint-thread': 'server/effects/checkpoint-thread',
 };
 
 async function bundle(entries, format, folder) {

@@ -153,6 +153,8 @@ const OWN_VIEWS: Readonly<Record<string, string>> = {
   'src/store/open.ts': 'sets the policy of a pool that is being opened',
   'src/devices/dax-probe.ts': 'a file of its own',
   'src/server/loop.ts': "the pump's arenas",
+  'src/store/effects/record-buffer.ts': 'records on their way to the log',
+  'src/server/effects/log-medium.ts': 'a file of its own',
   'src/hotspots/feed.ts': 'requests',
   'src/commands/scripting/script-engine.ts': "the interpreter's arenas",
 };

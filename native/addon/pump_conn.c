@@ -103,7 +103,7 @@ static inline bool is_reading(const pump_conn *c) {
  */
 void conn_watch(pump *p, int32_t number) {
   pump_conn *c = conn_at(p, number);
-  uint32_t interest = c->out_first != NULL ? EPOLLOUT : 0;
+  uint32_t interest = c->out_first != NULL && (c->flags & CONN_CORKED) == 0 ? EPOLLOUT : 0;
   if (is_reading(c)) {
     interest |= EPOLLIN | EPOLLRDHUP | (c->out_first == NULL ? EPOLLET : 0);
   } else if ((c->flags & CONN_PAUSED) != 0 && (c->flags & (CONN_END_TOLD | CONN_EOF | CONN_CLOSING)) == 0) {

@@ -53,6 +53,23 @@ static napi_value method_pause_reading(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+static napi_value method_hold_output(napi_env env, napi_callback_info info) {
+  napi_value args[2];
+  int32_t number;
+  bool is_held;
+  pump_conn *c;
+  pump *p = enter_conn(env, info, 2, args, &number, &c);
+  if (p == NULL || !read_bool(env, args[1], &is_held) || c == NULL) return NULL;
+  if (is_held) {
+    c->flags |= CONN_CORKED;
+    conn_watch(p, number);
+  } else if ((c->flags & CONN_CORKED) != 0) {
+    c->flags &= ~(uint32_t)CONN_CORKED;
+    if (c->out_first != NULL) send_queued(p, number);
+  }
+  return NULL;
+}
+
 static uint64_t to_limit(double bytes) { return bytes > 0 && bytes < 9e15 ? (uint64_t)bytes : 0; }
 
 static napi_value method_set_limits(napi_env env, napi_callback_info info) {
@@ -174,6 +191,7 @@ bool pump_define_conn_methods(napi_env env, napi_value object, pump *p) {
   static const method methods[] = {
       {"receiveInto", method_receive_into},
       {"pauseReading", method_pause_reading},
+      {"holdOutput", method_hold_output},
       {"setLimits", method_set_limits},
       {"close", method_close},
       {"outputQueued", method_output_queued},

@@ -147,7 +147,7 @@ static void send_run(pump *p, out_run *run) {
     return_tokens(p, run, 0);
     return;
   }
-  if (c->out_first != NULL) {
+  if (c->out_first != NULL || (c->flags & CONN_CORKED) != 0) {
     enqueue_run(p, run, 0);
     return;
   }
@@ -284,6 +284,7 @@ static void after_flush(pump *p, int32_t number) {
 
 void send_queued(pump *p, int32_t number) {
   pump_conn *c = conn_at(p, number);
+  if ((c->flags & CONN_CORKED) != 0) return;
   struct iovec parts[IOV_LIMIT];
   size_t budget = FLUSH_BYTES_MAX, bytes;
   while (c->out_first != NULL && budget > 0) {

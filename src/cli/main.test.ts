@@ -48,10 +48,6 @@ describe('entresol', () => {
     ],
     [['serve', '--prot', '1'], 'entresol: --prot: unknown option. Did you mean --port? See entresol serve --help.\n'],
     [['serve', '--hz', '0'], "entresol: --hz: '0' must be between 1 and 500 inclusive.\n"],
-    [
-      ['serve', '--durability', 'durable'],
-      'entresol: --durability durable: not implemented yet; this version has volatile (data survives a restart of the process) and warm (what lies in the capacity tier survives a reboot of the machine).\n',
-    ],
   ])('refuses %j with exit code 2 and one line', async (args, message) => {
     expect(await run(args)).toBe(2);
     expect(err).toBe(message);

@@ -29,6 +29,7 @@ export class Command {
   readonly categories: number;
   readonly exclusive: boolean;
   readonly timed: boolean;
+  readonly repeatable: NonNullable<CommandSpec['repeatable']> | false;
   readonly largeArgument: number;
   readonly stage: ((context: Context) => boolean) | null;
   readonly run: ((context: Context) => void) | null;
@@ -58,6 +59,7 @@ export class Command {
     this.categories = spec.categories | impliedCategories(this.flags, spec.categories);
     this.exclusive = spec.exclusive === true;
     this.timed = spec.timed !== false && (this.flags & Flag.FAST) === 0;
+    this.repeatable = spec.repeatable ?? false;
     this.largeArgument = spec.largeArgument ?? 0;
     this.stage = spec.stage ?? null;
     this.run = spec.run ?? null;

@@ -18,6 +18,7 @@ import { charge, endTransaction } from './clients/client-memory.js';
 import { type Command, KeyMode } from './command.js';
 import { CommandTimes } from './command-times.js';
 import { Context } from './context.js';
+import { beginEffect, endEffect, writeRefusal } from './effects.js';
 import type { Environment } from './environment.js';
 import {
   BUSY_FUNCTION,
@@ -37,7 +38,7 @@ import { WRITES_DENIED } from './persistence/disk-error.js';
 import type { ScriptRun } from './scripting/script-engine.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
-import type { Transaction, WatchedKey } from './transactions/transaction.js';
+import { areUnchanged, hashWatched, type Transaction, type WatchedKey } from './transactions/transaction.js';
 import { reserveRoom } from './transactions/transaction-room.js';
 
 export const MAX_KEY_BYTES = 65_535;
@@ -116,6 +117,11 @@ export class Executor {
       const text = refusal(client, command);
       if (text !== '') return this.reject(command, text);
     }
+    const { effects } = this.keyspace.feed;
+    if (effects !== null) {
+      const text = writeRefusal(effects, context, command);
+      if (text !== '') return this.reject(command, text);
+    }
     client.lastCommand = command;
     context.command = command;
     if (client.unrestrictedAt !== this.users.epoch && !authorize(context, command)) return;
@@ -166,7 +172,7 @@ export class Executor {
     } else {
       this.lockTransaction(transaction, watched);
     }
-    if (watched === null || this.areUnchanged(watched)) {
+    if (watched === null || areUnchanged(this.keyspace, watched)) {
       if (this.isWriting) reserveRoom(context, transaction);
       this.reply.array(transaction.commands.length);
       context.inTransaction = true;
@@ -192,21 +198,6 @@ export class Executor {
     }
     this.unlockAll();
     this.keyspace.releaseReserved();
-  }
-
-  /** True when all watched keys are as they were; their locks are held. */
-  private areUnchanged(watched: ReadonlyMap<string, WatchedKey>): boolean {
-    for (const w of watched.values()) {
-      const signature = this.keyspace.watchSignature(this.hashWatched(w), w.db, w.key, 0, w.key.length);
-      if (signature !== w.signature) return false;
-      // Signatures tell the states of one key apart, not those of two keys of one name in different databases.
-      if (signature !== 0 && this.keyspace.physical(w.db) !== w.physical) return false;
-    }
-    return true;
-  }
-
-  private hashWatched(w: WatchedKey): number {
-    return this.keyspace.hash(w.db, w.key, 0, w.key.length);
   }
 
   // ---- refusing
@@ -365,11 +356,14 @@ export class Executor {
     const timed = this.times.isTimed(command);
     const startMs = timed ? performance.now() : 0;
     if (this.ctl[Super.REBUILD_STATE_WORD] !== 0 && command.has(Flag.WRITE)) this.noteWritten(command);
+    const { effects } = this.keyspace.feed;
+    if (effects !== null) beginEffect(effects, context, command);
     if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
     } else {
       command.run!(context);
     }
+    if (effects !== null) endEffect(effects, context);
     if (command.stage !== null && this.keyspace.hasStaged) this.keyspace.dropStaged();
     if (context.client.work !== null && this.goesOn(context.client, startMs)) return;
     // What a script does it does for its caller. The keys are still locked.
@@ -436,6 +430,9 @@ export class Executor {
       const refused = refusedInScript(context, command, run.outer.context.client);
       if (refused !== null) return this.reject(command, refused);
     }
+    const { effects } = this.keyspace.feed;
+    const misconf = effects === null ? '' : writeRefusal(effects, context, command);
+    if (misconf !== '') return this.reject(command, misconf);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     context.command = command;
     if (command.has(Flag.WRITE) && !run.hasWritten) {
@@ -474,7 +471,7 @@ export class Executor {
     const client = context.client;
     const keyspace = this.keyspace;
     keyspace.lockSet.clear();
-    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(this.hashWatched(w));
+    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(hashWatched(this.keyspace, w));
     for (let i = 0; i < transaction.commands.length; i++) {
       context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
       this.hashKeys(transaction.commands[i]);

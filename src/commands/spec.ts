@@ -195,6 +195,11 @@ export interface CommandSpec {
   readonly largeArgument?: number;
   /** Further locks, for keys in another database (MOVE, COPY): calls context.keyspace.lockSet.add. */
   readonly extraLocks?: (context: Context) => void;
+  /**
+   * What a call makes of its one key, word 1, follows from what the key had, the words and the time alone: the effect log may keep the command
+   * instead of the key's state.
+   */
+  readonly repeatable?: true | ((context: Context) => boolean);
   /** Every call is timed unless FAST or this is false; FAST ones are sampled. */
   readonly timed?: false;
 

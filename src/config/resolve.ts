@@ -50,11 +50,6 @@ export function resolveSettings(
   resolveMemory(settings, isGiven, machine, problems);
   checkListening(settings, problems, mayListenNowhere);
 
-  if (settings.durability === 'durable') {
-    problems.push(
-      '--durability durable: not implemented yet; this version has volatile (data survives a restart of the process) and warm (what lies in the capacity tier survives a reboot of the machine).',
-    );
-  }
   if (
     settings.durability === 'warm' &&
     (settings.capacity === 0 || settings.tier === 'none' || settings.tier === 'numa')

@@ -19,6 +19,7 @@ import {
   yesNo,
 } from './kinds.js';
 import { type ClientSettings, clientSchema } from './schema-clients.js';
+import { type DurableSettings, durableSchema } from './schema-durable.js';
 import { type EncodingSettings, encodingSchema } from './schema-encodings.js';
 import { type MemcachedSettings, memcachedSchema, UNIX_PATH_BYTES_MAX } from './schema-memcached.js';
 import { type RdbSettings, rdbSchema } from './schema-rdb.js';
@@ -54,7 +55,7 @@ export type MaxmemoryPolicy =
   | 'volatile-ttl';
 
 /** The resolved values. Sizes are bytes. Plain data: it crosses to worker threads by structured clone. */
-export interface Settings extends ClientSettings, EncodingSettings, RdbSettings, MemcachedSettings {
+export interface Settings extends ClientSettings, DurableSettings, EncodingSettings, RdbSettings, MemcachedSettings {
   bind: readonly string[];
   port: number;
   unix: string;
@@ -134,8 +135,9 @@ export const schema: Schema = {
     'Memory',
     oneOf('volatile', 'warm', 'durable'),
     'volatile',
-    'What survives a reboot of the machine: volatile = nothing (a restart of the process keeps all), warm = what lies in the capacity tier, at most a second old. durable does not work yet.',
+    'What survives a reboot of the machine: volatile = nothing (a restart of the process keeps all), warm = what lies in the capacity tier, at most a second old, durable = every write that was answered (see appendfsync).',
   ),
+  ...durableSchema,
   maxmemory: declare(
     'Memory',
     size(1, 16 * TIB, true),

@@ -166,6 +166,24 @@ export const enum Super {
   WARM_LOCK_WORD = 239,
   SWAPS_WORD = 240,
 
+  // The effect log of a durable pool: see layout/effects, store/effects, server/effects.
+  /** Number that the next record gets. */
+  EFFECTS_NUMBER_WORD = 256,
+  /** Records below this number are persistent. */
+  EFFECTS_PERSISTENT_WORD = 272,
+  /** The participant (number + 1) that writes the log; 0 = none: what is done then is in doubt. */
+  EFFECTS_WRITER_WORD = 273,
+  /** Why writes are refused, an errno; 0 = they are not. */
+  EFFECTS_REFUSED_WORD = 274,
+  /** A Doubt. */
+  EFFECTS_DOUBT_WORD = 275,
+  /** An EffectsState. */
+  EFFECTS_STATE_WORD = 276,
+  /** After a clean end, the number of the last segment: nothing has been done since that is not in it. 0 = no. */
+  EFFECTS_CLEAN_WORD = 277,
+  /** 1 = the writer sleeps on it. */
+  EFFECTS_SLEEP_WORD = 288,
+
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,
 
@@ -180,6 +198,7 @@ export const enum Super {
 export const enum Durability {
   VOLATILE = 0,
   WARM = 1,
+  DURABLE = 2,
 }
 
 /** Bit of GATE_WORD: whoever opens the gate must wake the sleepers. */
@@ -209,6 +228,9 @@ export const enum Shard {
   INTERESTS_WORD = 9,
   /** Changes that give no item a version: removals, expiries. Modulo 2^32. */
   OTHER_CHANGES_WORD = 10,
+  /** Bit of it: changes are written down (store/effects); the rest counts. */
+  LOGGED = 0x4000_0000,
+  INTERESTED_MASK = 0x3fff_ffff,
   WORDS = 16,
 }
 
@@ -255,6 +277,9 @@ export const enum Participant {
   ROLES_WORD = 9,
   /** KiB that its clients hold outside the pool: replies, requests on their way, what they wait for. */
   CLIENT_KIB_WORD = 10,
+  /** Page of the seat's ring of effects, which stays with the seat; the eventfd that says what is persistent, in the owner's process. */
+  RING_WORD = 11,
+  RING_WAKE_WORD = 12,
   WORDS = 16,
 }
 
@@ -353,6 +378,8 @@ export const enum PageKind {
   UNSCANNED = 15,
   /** What REBUILD_WRITTEN_WORD names. */
   WRITTEN_KEYS = 16,
+  /** Ring of a seat's effects: see layout/effects. */
+  EFFECTS = 17,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

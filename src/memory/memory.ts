@@ -36,6 +36,8 @@ export class Memory {
   readonly directory: number;
   readonly directoryLength: number;
   readonly pageTable: number;
+  /** Changes are written down: see store/effects. */
+  readonly isDurable: boolean;
   /** Log pages carry what a scan after a reboot needs: where records begin and end, units in front of their items, salt of check words. */
   readonly isWarm: boolean;
   readonly logFirstUnit: number;
@@ -87,6 +89,7 @@ export class Memory {
     this.directoryLength = ctl[Super.DIRECTORY_LENGTH_WORD];
     this.pageTable = ctl[Super.PAGE_TABLE_WORD];
     this.isWarm = ctl[Super.DURABILITY_WORD] === Durability.WARM;
+    this.isDurable = ctl[Super.DURABILITY_WORD] === Durability.DURABLE;
     this.logFirstUnit = this.isWarm ? LogPage.HEADER_UNITS : 0;
     this.logEndUnit = this.isWarm ? LogPage.END_UNIT : Page.UNITS;
     this.logPrefixUnits = this.isWarm ? LogRecord.UNITS : 0;

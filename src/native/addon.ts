@@ -71,6 +71,8 @@ export interface Pump {
    * pause a connection whose reply comes in a later turn, or a half-closed client would be closed before it.
    */
   pauseReading(conn: number, paused: boolean): void;
+  /** Queues what is written to a connection from now on (true), until it is let go (false): then that is sent. */
+  holdOutput(conn: number, held: boolean): void;
   /**
    * Limits of one connection; bytes of queued output above which reading stops (soft; default 1 MiB) and bytes of queued output
    * copied into the pump's memory above which it is closed (hard); idle ms (in steps of 32). 0 = none. Region sends count for soft only.

@@ -104,6 +104,11 @@ export class Output {
     return this.conn;
   }
 
+  /** What is written is a datagram. */
+  get isDatagram(): boolean {
+    return this.conn >= 0 && this.kind === SendKind.DATAGRAM;
+  }
+
   /** Room for `length` (<= MAX_RESERVE_BYTES) contiguous bytes; returns the offset to write at (the new `position`). */
   reserve(length: number): number {
     if (this.position + length > this.limit) this.makeRoom();

@@ -11,7 +11,6 @@ import { ItemType } from '../layout/item.js';
 import { Database } from '../layout/superblock.js';
 import { isPacked } from '../store/collections/forms.js';
 import type { Keyspace } from '../store/keyspace.js';
-import type { RdbFileWriter } from './file-writer.js';
 
 /** A slice of a large value is read in this time. */
 const SLICE_MS = 1;
@@ -26,6 +25,19 @@ export class DatabasesChanged extends Error {
   }
 }
 
+/** What the keys are written to: see RdbFileWriter. */
+export interface SnapshotTarget {
+  readonly values: { onPause: (() => void) | null };
+  /** The keys that follow belong to this database, which has about so many. */
+  database(db: number, keys: number, expiring: number): void;
+  /** Writes the key that the keyspace's cursor stands on. */
+  key(keyspace: Keyspace): void;
+  /** The key in hand has not been written. */
+  rewind(): void;
+  /** No lock is held: a good time to empty buffers. */
+  drain(): void;
+}
+
 /** Somebody has changed the value between two slices. */
 class ValueChanged extends Error {
   override readonly name = 'ValueChanged';
@@ -33,7 +45,7 @@ class ValueChanged extends Error {
 
 export class Snapshot {
   readonly #keyspace: Keyspace;
-  readonly #file: RdbFileWriter;
+  readonly #file: SnapshotTarget;
   readonly #isAlone: boolean;
   readonly #isStopped: () => boolean;
   /** Keys of trees in the bucket in hand. */
@@ -48,7 +60,7 @@ export class Snapshot {
   #sliceEndMs = 0;
 
   /** Alone: the gate is closed. */
-  constructor(keyspace: Keyspace, file: RdbFileWriter, isStopped: () => boolean) {
+  constructor(keyspace: Keyspace, file: SnapshotTarget, isStopped: () => boolean) {
     this.#keyspace = keyspace;
     this.#file = file;
     this.#isStopped = isStopped;

@@ -6,6 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { changesOf } from '../commands/persistence/save-state.js';
 import type { Settings } from '../config/index.js';
+import { encodeEffects } from '../rdb/value-encoder.js';
 import { attach, detach } from '../store/attach.js';
 import type { Keyspace } from '../store/keyspace.js';
 import type { StoreHandle } from '../store/open.js';
@@ -24,6 +25,7 @@ export interface LoadPlan {
 /** Returns the store's changes so far (changesOf) if it holds what the files hold and nothing else, else 0. */
 export async function fillPool(plan: LoadPlan, settings: Settings, store: StoreHandle, log: Log): Promise<number> {
   const keyspace = attach(store);
+  encodeEffects(keyspace);
   keyspace.setMaxMemory(settings.maxmemory);
   keyspace.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
   try {

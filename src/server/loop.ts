@@ -18,6 +18,7 @@ import { LoopClients } from './client-host.js';
 import { ClientMemory } from './client-memory.js';
 import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
+import type { HeldReplies } from './held-replies.js';
 import { Limits } from './limits.js';
 import type { SaveSchedule } from './save-schedule.js';
 import { ScriptTurns } from './script-turns.js';
@@ -57,6 +58,8 @@ export interface LoopParts {
   readonly drivers: readonly Driver[];
   /** Messages between workers; absent in tests of the loop alone. */
   readonly hub?: Hub;
+  /** Of a durable pool. */
+  readonly held?: HeldReplies | undefined;
   /** A further driver for Redis clients, for the turns within a long script. */
   readonly makeScriptDriver: () => Driver;
   readonly saveSchedule?: SaveSchedule;
@@ -80,6 +83,7 @@ export class Loop implements ControlHost {
   readonly #values: Float64Array;
   readonly #drivers: readonly Driver[];
   readonly #limits: Limits;
+  readonly #held: HeldReplies | null;
   readonly #events: Int32Array;
   readonly #input: Bytes;
   /** Requests too large for the input buffer lie in arenas of their own. */
@@ -112,6 +116,7 @@ export class Loop implements ControlHost {
     this.#values = parts.counters.values;
     this.#drivers = parts.drivers;
     this.hub = parts.hub ?? null;
+    this.#held = parts.held ?? null;
     this.#events = new Int32Array(parts.pump.events);
     this.#input = new Bytes(parts.pump.input, parts.pump.inputArena);
     this.#scriptTurns = new ScriptTurns(
@@ -155,6 +160,7 @@ export class Loop implements ControlHost {
     const hub = this.hub;
     const count = this.pump.poll(output.sendCount, timeoutMs);
     output.restart();
+    this.#held?.release();
     hub?.awake();
     this.nowMs = this.#clock.tick();
     // For a script that goes on meanwhile time stands still.
@@ -184,6 +190,7 @@ export class Loop implements ControlHost {
         this.#handleAll(count);
       }
     }
+    this.#held?.endTurn();
     if (count === 0) values[Counter.idleTurns]++;
     values[Counter.bytesOut] += output.totalBytes - this.#bytesOutSeen;
     this.#bytesOutSeen = output.totalBytes;

@@ -9,8 +9,9 @@ import { ConfigError, protectionProblems, type Settings } from '../config/index.
 import { CounterTotals } from '../layout/counters.js';
 import { claimPool } from '../store/claim.js';
 import { openStore, type StoreHandle } from '../store/open.js';
+import type { EffectLog } from './effects/effect-log.js';
 import { loadAtStart } from './load-at-start.js';
-import { logFor } from './log.js';
+import { type Log, logFor } from './log.js';
 import { prepareThread } from './prepare-thread.js';
 import { type Addresses, Supervisor } from './supervisor.js';
 import { UsersOnDemand } from './users-on-demand.js';
@@ -63,8 +64,10 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
     store = openPool(settings);
     // What `auto` has chosen, for CONFIG GET and the ready lines.
     settings.tier = store.tier;
+    const effects = settings.durability === 'durable' ? await openEffects(settings, store, log) : null;
+    if (effects?.hasRecovered === true) store = { ...store, isNew: false };
     const savedChanges = await loadAtStart(settings, store, log);
-    supervisor = new Supervisor(settings, store, users, log, threads, configPath, savedChanges);
+    supervisor = new Supervisor(settings, store, users, log, threads, effects, configPath, savedChanges);
     await supervisor.start();
   } catch (error) {
     claim.release();
@@ -83,6 +86,12 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
   };
 }
 
+/** Most servers do without it. */
+async function openEffects(settings: Settings, store: StoreHandle, log: Log): Promise<EffectLog> {
+  const { EffectLog } = await import('./effects/effect-log.js');
+  return EffectLog.open(settings, store, log);
+}
+
 function openPool(settings: Settings): StoreHandle {
   return openStore({
     pool: settings.pool,
@@ -94,6 +103,6 @@ function openPool(settings: Settings): StoreHandle {
     numaNode: settings.numaNode,
     hugePages: settings.hugepages !== 'no',
     ...(settings.emulate !== 'no' && { emulate: settings.emulate }),
-    durability: settings.durability === 'warm' ? 'warm' : 'volatile',
+    durability: settings.durability,
   });
 }

@@ -21,6 +21,7 @@ import {
 import { createSharedScripts } from '../layout/shared-scripts.js';
 import type { StoreHandle } from '../store/open.js';
 import { DurabilityThread } from './durability.js';
+import type { EffectLog } from './effects/effect-log.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { Migrations } from './migrations.js';
@@ -64,6 +65,7 @@ export class Supervisor {
   /** Threads that have been prepared for the first workers. */
   readonly #prepared: Worker[];
   readonly #durability: DurabilityThread | null;
+  readonly #effects: EffectLog | null;
   readonly #rollCall = new RollCall();
   readonly #users: UsersOnDemand;
   readonly #saver: Saver;
@@ -79,6 +81,7 @@ export class Supervisor {
     users: UsersOnDemand,
     log: Log,
     prepared: readonly Worker[],
+    effects: EffectLog | null,
     configPath?: string,
     savedChanges = 0,
   ) {
@@ -89,6 +92,7 @@ export class Supervisor {
     this.#configPath = configPath;
     this.#users = users;
     this.#durability = settings.durability === 'warm' ? new DurabilityThread(settings, store, log) : null;
+    this.#effects = effects;
     this.counterBlock = createCounterBlock(settings.workers);
     const { shared } = new CounterRow(this.counterBlock, 0);
     this.#saver = new Saver(settings, store, shared, log);
@@ -148,6 +152,7 @@ export class Supervisor {
     this.#migrations.close();
     await Promise.all([this.#saver.stop(), ...this.#workers.map((worker) => worker.stop(STOP_GRACE_MS))]);
     await this.#durability?.stop();
+    await this.#effects?.stop();
     this.#resolveDone();
   }
 
@@ -328,6 +333,7 @@ export class Supervisor {
         (askId) => ({ type: 'settings', askId, changes }),
         () => done(null),
       );
+    this.#effects?.settingsChanged();
     if (!result.changed.includes('requirepass')) tell();
     else this.#withUsers((users) => this.#changeUsers(users.setDefaultPassword(this.settings.requirepass), tell));
   }

@@ -10,11 +10,13 @@ import { Bytes } from '../layout/bytes.js';
 import { CounterRow, CounterTotals } from '../layout/counters.js';
 import { addon, type Pump } from '../native/addon.js';
 import { Output } from '../protocol/output.js';
+import { encodeEffects } from '../rdb/value-encoder.js';
 import { attach, detach } from '../store/attach.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { Clock } from './clock.js';
 import { saveCompiled } from './compile-cache.js';
 import { createDrivers } from './drivers.js';
+import { HeldReplies } from './held-replies.js';
 import { Loop } from './loop.js';
 import { ListenerKind, reportOf } from './messages.js';
 import { SaveSchedule } from './save-schedule.js';
@@ -64,8 +66,10 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
   });
   const clock = new Clock(addon);
   const saveSchedule = new SaveSchedule(store, counters.shared, control);
+  const { effects } = store.feed;
+  const held = effects === null ? undefined : new HeldReplies(pump, output, store, effects, control.settings);
   const parts = { pump, output, store, clock, counters, totals, control, drivers, hub, makeScriptDriver, saveSchedule };
-  const loop = new Loop(parts);
+  const loop = new Loop({ ...parts, held });
   listen(pump, start.settings);
   return loop;
 }
@@ -77,6 +81,7 @@ function main(start: WorkerStart): void {
   let store: Keyspace;
   try {
     store = attach(start.store);
+    encodeEffects(store);
     loop = createLoop(start, control, counters, store);
     loop.turn(0);
   } catch (error) {

@@ -6,6 +6,7 @@
 import { DeviceCharge } from '../devices/model/charge.js';
 import { PRESETS } from '../devices/model/presets.js';
 import { Bytes } from '../layout/bytes.js';
+import { Ring } from '../layout/effects.js';
 import { Page, pageOffset } from '../layout/location.js';
 import {
   ParticipantPage as P,
@@ -142,13 +143,28 @@ function sit(memory: Memory, seat: number, path: string): Keyspace {
   const pool = new PagePool(memory, journal);
   const slabs = new Slabs(memory, journal, held, pool);
   const log = new CapacityLog(memory, pool);
+  if (memory.isDurable) openRing(memory, pool, path);
   const keyspace = new Keyspace({ memory, journal, held, pool, slabs, log, pins: new Pins(memory, journal, held) });
-  memory.repairDead = (dead) => keyspace.restoreDead(dead);
+  memory.repairDead = (dead) => restoreParticipant(memory, dead);
   // In a batch: what is mended lies in others' shards, where an exclusive participant would not expect it.
   keyspace.enterBatch();
   collectDead(keyspace);
   keyspace.leaveBatch();
   return keyspace;
+}
+
+/** Gives the seat a ring for its effects, if it has none from an earlier owner. */
+function openRing(memory: Memory, pool: PagePool, path: string): void {
+  const word = memory.participantWord(memory.self) + Participant.RING_WORD;
+  if (memory.ctl[word] !== NO_PAGE) return;
+  const page = pool.takeDram(PageKind.TAKEN, 0, 0);
+  if (page === NO_PAGE) {
+    throw new PoolError('POOL_FULL', path, 'the DRAM tier has no page left for the effects of one more participant');
+  }
+  const first = pageOffset(page) >>> 2;
+  memory.arenas[page >>> Page.ARENA_SHIFT].i32.fill(0, first, first + (Ring.DATA_BYTE >>> 2));
+  memory.ctl[memory.pageInfo(page)] = PageKind.EFFECTS;
+  Atomics.store(memory.ctl, word, page);
 }
 
 /** A cleared DRAM page for a participant, which cannot journal yet: the page's mark alone says whose it is. */

@@ -39,7 +39,8 @@ export class Background {
     keyspace.slabs.drainIfAsked();
     if (databases.flushAtMs !== 0 && databases.flushAtMs <= keyspace.nowMs) {
       keyspace.closeGate();
-      databases.runScheduled(keyspace.nowMs);
+      const db = databases.takeScheduled(keyspace.nowMs);
+      if (db >= 0) keyspace.flush(db);
       keyspace.openGate();
     }
     if (end - this.#lastLookForDeadMs > LOOK_FOR_DEAD_MS) {

@@ -9,11 +9,13 @@ import type { Bytes } from '../layout/bytes.js';
 import { InterestKind } from '../layout/interest.js';
 import { Item, ItemType } from '../layout/item.js';
 import { MessageKind } from '../layout/mailbox.js';
-import { Database, DatabaseState, Participant, ParticipantRole, Super } from '../layout/superblock.js';
+import { Database, DatabaseState, Participant, ParticipantRole, Shard, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import { Mailboxes } from '../memory/mailboxes.js';
 import type { Memory } from '../memory/memory.js';
 import type { PagePool } from '../memory/page-pool.js';
+import { Mark } from './effects/changed-keys.js';
+import type { Effects } from './effects/effects.js';
 import { Interests } from './interests.js';
 import { Patterns } from './patterns.js';
 
@@ -52,6 +54,8 @@ export class ChangeFeed {
   /** Changed keys with waiters, not served yet: (hash, check) pairs. */
   ready = new Int32Array(32);
   readyCount = 0;
+  /** Of a durable pool: what is written down of changes. */
+  effects: Effects | null = null;
   /** Serves the waiters of the ready keys; their shards are locked. */
   serve: (() => void) | null = null;
 
@@ -67,11 +71,37 @@ export class ChangeFeed {
     this.patterns = new Patterns(memory, pool);
   }
 
-  /** The item whose header is at word `header` has changed, in a shard that somebody is interested in. */
+  /**
+   * The item whose header is at word `header` has changed, in a shard that somebody is interested in. `canServe`: its value has, and it may be
+   * what somebody waits for; else its expiry.
+   */
   noteChange(item: Bytes, header: number, canServe: boolean): void {
+    if (this.effects !== null) this.noteEffect(item, header, canServe ? Mark.STATE : Mark.EXPIRY);
+    this.#tell(item, header, canServe);
+  }
+
+  /** The item has changed in a way that nobody but the effect log wants to know of. */
+  noteEffect(item: Bytes, header: number, mark: Mark): void {
     const { i32 } = item;
+    const shape = i32[header + Item.SHAPE_WORD];
+    const key = (header << 2) + Item.HEADER_BYTES;
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    this.effects?.note(i32[header + Item.HASH_WORD], shape >>> Item.DB_SHIFT, item, key, keyLength, mark);
+  }
+
+  #tell(item: Bytes, header: number, canServe: boolean): void {
+    const { i32 } = item;
+    const hash = i32[header + Item.HASH_WORD];
+    if (!this.#isAwaited(hash)) return;
     const keyLength = i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK;
-    this.changed(i32[header + Item.HASH_WORD], item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
+    this.changed(hash, item, (header << 2) + Item.HEADER_BYTES, keyLength, canServe);
+  }
+
+  /** Somebody is interested in changes of the hash's shard, the effect log apart. */
+  #isAwaited(hash: number): boolean {
+    const { ctl, shardTable, shardCount } = this.#memory;
+    const word = shardTable + (hash & (shardCount - 1)) * Shard.WORDS + Shard.INTERESTS_WORD;
+    return (ctl[word] & Shard.INTERESTED_MASK) !== 0;
   }
 
   /** The item is being removed. What expires or is evicted does so in nobody's name; what was flushed was gone before. */
@@ -79,13 +109,22 @@ export class ChangeFeed {
     const { ctl, databaseTable } = this.#memory;
     const shape = item.i32[header + Item.SHAPE_WORD];
     if (ctl[databaseTable + Database.STATE_WORD + (shape >>> Item.DB_SHIFT)] === DatabaseState.DEAD) return;
-    const { origin } = this;
+    const { origin, effects } = this;
     if (event !== Notify.NONE) this.origin = 0;
-    this.noteChange(item, header, false);
+    if (effects !== null) this.#noteRemoval(effects, item, header, event !== Notify.NONE);
+    this.#tell(item, header, false);
     this.origin = origin;
     if (event !== Notify.NONE && ((shape >>> Item.TYPE_SHIFT) & Item.TYPE_MASK) === ItemType.STREAM) {
       this.#tellOfStream(item, header);
     }
+  }
+
+  #noteRemoval(effects: Effects, item: Bytes, header: number, isAlone: boolean): void {
+    const { i32 } = item;
+    const shape = i32[header + Item.SHAPE_WORD];
+    const key = (header << 2) + Item.HEADER_BYTES;
+    const keyLength = shape & Item.KEY_LENGTH_MASK;
+    effects.noteRemoval(i32[header + Item.HASH_WORD], shape >>> Item.DB_SHIFT, item, key, keyLength, isAlone);
   }
 
   /** A stream expires or is evicted: who waits in a group of it looks for itself. */

@@ -104,13 +104,13 @@ export class Databases {
     return ctl[Super.FLUSH_AT_HIGH_WORD] * 0x1_0000_0000 + (ctl[Super.FLUSH_AT_LOW_WORD] >>> 0);
   }
 
-  /** Carries out a scheduled flush whose time has come. The gate is closed. */
-  runScheduled(nowMs: number): void {
+  /** The database whose scheduled flush is due, once; -1 = none. The gate is closed. */
+  takeScheduled(nowMs: number): number {
     const at = this.flushAtMs;
-    if (at === 0 || at > nowMs) return;
+    if (at === 0 || at > nowMs) return -1;
     const db = this.#memory.ctl[Super.FLUSH_DATABASE_WORD] - 1;
     this.scheduleFlush(0, 0);
-    this.flush(db);
+    return db;
   }
 
   /** True while items of flushed databases may be left. */

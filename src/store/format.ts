@@ -155,6 +155,7 @@ export function format(
   ctl[Super.NUMA_NODE_WORD] = handle.numaNode;
   writeTables(ctl, geometry, tables);
   if (durability === Durability.WARM) prepareWarm(ctl, tables);
+  if (durability === Durability.DURABLE) prepareDurable(ctl, tables);
   if (handle.capacityPath !== null && warm !== null) {
     prepareRebuild(ctl, geometry, tables, warm, beginRebuild(handle.capacityPath, capacityPages, warm, random[6]));
   }
@@ -249,6 +250,14 @@ function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void 
   for (let db = 0; db < Database.LOGICAL; db++) {
     ctl[tables.database + Database.MAP_WORD + db] = db;
     ctl[tables.database + Database.STATE_WORD + db] = DatabaseState.LIVE;
+  }
+}
+
+/** Every change is to be noted. */
+function prepareDurable(ctl: Int32Array, tables: Tables): void {
+  const shards = 1 << ctl[Super.SHARD_SHIFT_WORD];
+  for (let shard = 0; shard < shards; shard++) {
+    ctl[tables.shard + shard * Shard.WORDS + Shard.INTERESTS_WORD] = Shard.LOGGED;
   }
 }
 

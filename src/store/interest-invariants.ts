@@ -49,7 +49,7 @@ export function checkInterests(memory: Memory, report: (problem: string) => void
     return report(`${channels} channel nodes, counted ${ctl[Super.CHANNELS_WORD]}`);
   if (waiters > ctl[Super.WAITERS_WORD]) return report(`${waiters} waiters, counted ${ctl[Super.WAITERS_WORD]}`);
   for (let shard = 0; shard < memory.shardCount; shard++) {
-    const counted = ctl[memory.shardTable + shard * Shard.WORDS + Shard.INTERESTS_WORD];
+    const counted = ctl[memory.shardTable + shard * Shard.WORDS + Shard.INTERESTS_WORD] & Shard.INTERESTED_MASK;
     if (perShard[shard] > counted) return report(`shard ${shard}: ${perShard[shard]} interests, counted ${counted}`);
   }
 }

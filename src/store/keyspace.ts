@@ -22,6 +22,8 @@ import { Notify } from './change-feed.js';
 import { chargeClients } from './client-memory.js';
 import { Collection } from './collections/collection.js';
 import { Databases } from './databases.js';
+import { Mark } from './effects/changed-keys.js';
+import { Effects } from './effects/effects.js';
 import { Eviction } from './eviction.js';
 import { Gate } from './gate.js';
 import type { Interests } from './interests.js';
@@ -32,7 +34,6 @@ import { LookAhead } from './look-ahead.js';
 import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { Promotion } from './promotion.js';
-import { restoreParticipant } from './repair.js';
 import { randomKey, scanBucket } from './scan.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
@@ -68,6 +69,7 @@ export class Keyspace extends Adoption {
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
     this.#background = new Background(this);
+    if (memory.isDurable) this.feed.effects = new Effects(this);
     this.collections = Array.from({ length: OPEN_COLLECTIONS }, () => new Collection(this));
   }
 
@@ -115,6 +117,7 @@ export class Keyspace extends Adoption {
 
   unlock(hash: number): void {
     if (this.feed.readyCount !== 0) this.feed.settled();
+    this.feed.effects?.emitPending();
     this.settle();
     if (this.growPending) this.growShard(hash);
     this.memory.unlock(this.index.shardWord(hash));
@@ -126,6 +129,7 @@ export class Keyspace extends Adoption {
   /** Ends what a command did under several locks, before they are released: `isLocked` tells whether a shard is ours. */
   settleShards(isLocked: (shard: number) => boolean): void {
     if (this.feed.readyCount !== 0) this.feed.settled();
+    this.feed.effects?.emitPending();
     this.settle();
     this.forgetFinds();
     if (!this.growPending) return;
@@ -238,6 +242,7 @@ export class Keyspace extends Adoption {
     if (this.copies.areKept) this.copies.forget(this.page, this.unit);
     const at = (this.itemOffset >>> 2) + Item.SHAPE_WORD;
     this.journal.save(this.page >>> Page.ARENA_SHIFT, this.value.i32, at);
+    if (this.feed.effects !== null) this.feed.noteEffect(this.value, this.itemOffset >>> 2, Mark.STATE);
     const shape = this.value.i32[at] & ~(Item.ENCODING_MASK << Item.ENCODING_SHIFT);
     this.value.i32[at] = shape | (encoding << Item.ENCODING_SHIFT);
     this.encoding = encoding;
@@ -268,6 +273,7 @@ export class Keyspace extends Adoption {
     if (this.copies.areKept) this.copies.forget(this.page, this.unit);
     const at = (this.itemOffset >>> 2) + word;
     this.journal.save(this.page >>> Page.ARENA_SHIFT, this.value.i32, at);
+    if (this.feed.effects !== null) this.feed.noteEffect(this.value, this.itemOffset >>> 2, Mark.STATE);
     this.value.i32[at] = value;
     return true;
   }
@@ -336,7 +342,7 @@ export class Keyspace extends Adoption {
     const shard = this.index.shardWord(this.cursorHash);
     this.ctl[shard + Shard.OTHER_CHANGES_WORD]++;
     // Streams: who waits in a consumer group learns that it is gone.
-    if (this.ctl[shard + Shard.INTERESTS_WORD] !== 0) {
+    if ((this.ctl[shard + Shard.INTERESTS_WORD] & Shard.INTERESTED_MASK) !== 0) {
       this.signalReady(this.cursorHash, this.value, this.keyOffset, this.keyLength);
     }
     this.unlink(Notify.NONE);
@@ -345,7 +351,7 @@ export class Keyspace extends Adoption {
 
   /** True when somebody is interested in changes of the hash's shard, which is locked. */
   isWatched(hash: number): boolean {
-    return this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] !== 0;
+    return (this.ctl[this.index.shardWord(hash) + Shard.INTERESTS_WORD] & Shard.INTERESTED_MASK) !== 0;
   }
 
   /** Whoever waits for the key (its shard is locked) shall look at it before the lock is released. Every change of a value says so itself. */
@@ -373,6 +379,7 @@ export class Keyspace extends Adoption {
   /** Empties a database. The gate is closed. */
   flush(db: number): void {
     this.#countFlush(this.size(db));
+    this.feed.effects?.noteFlush(db);
     this.databases.flush(db);
     this.feed.flushed();
   }
@@ -381,6 +388,7 @@ export class Keyspace extends Adoption {
     let keys = 0;
     for (let db = 0; db < Database.LOGICAL; db++) keys += this.size(db);
     this.#countFlush(keys);
+    this.feed.effects?.noteFlushAll();
     this.databases.flushAll();
     this.feed.flushed();
   }
@@ -391,6 +399,7 @@ export class Keyspace extends Adoption {
   }
 
   swapDatabases(a: number, b: number): void {
+    this.feed.effects?.noteSwap(a, b);
     this.databases.swap(a, b);
     this.feed.swapped();
   }
@@ -444,11 +453,6 @@ export class Keyspace extends Adoption {
   /** More pages are in use than maxmemory allows, and no item may be evicted for it. */
   get isOutOfMemory(): boolean {
     return this.eviction.policy === Policy.NO_EVICTION && this.pool.isOverLimit;
-  }
-
-  /** Rolls a dead participant's changes back and releases its locks (see repair). */
-  restoreDead(dead: number): void {
-    restoreParticipant(this.memory, dead);
   }
 
   /** All counters of stats() start from zero, for all participants. */

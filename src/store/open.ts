@@ -36,8 +36,8 @@ export interface StoreOptions {
   readonly hugePages?: boolean;
   /** Device whose time accesses to the capacity tier are charged (devices/model); default none. */
   readonly emulate?: PresetName;
-  /** What survives a reboot of the machine: nothing, or what lies in the capacity tier. Default volatile. */
-  readonly durability?: 'volatile' | 'warm';
+  /** What survives a reboot of the machine: nothing, what lies in the capacity tier, or (a server writes the log) all. Default volatile. */
+  readonly durability?: 'volatile' | 'warm' | 'durable';
 }
 
 /** What another thread or process needs to attach: paths and sizes, nothing more. */
@@ -64,7 +64,7 @@ export function openStore(options: StoreOptions): StoreHandle {
   const directory = resolve(options.pool);
   makeDirectory(directory);
   const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
-  const durability = options.durability === 'warm' ? Durability.WARM : Durability.VOLATILE;
+  const durability = DURABILITIES[options.durability ?? 'volatile'];
   const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS, durability);
   const numaNode = options.numaNode ?? 0;
   const { tier } = decideTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
@@ -158,6 +158,7 @@ function dramPaths(directory: string, name: string): [string, string] {
 }
 
 const DEFAULT_SHARDS = 256;
+const DURABILITIES = { volatile: Durability.VOLATILE, warm: Durability.WARM, durable: Durability.DURABLE } as const;
 
 /** The DRAM tier's file: in /dev/shm, named after the pool's directory, so that a restart finds it; else beside the capacity file. */
 function dramPath(directory: string, name: string, geometry: Geometry): string {

@@ -43,6 +43,7 @@ const KINDS = {
   interest: PageKind.INTEREST,
   unscanned: PageKind.UNSCANNED,
   'written-keys': PageKind.WRITTEN_KEYS,
+  effects: PageKind.EFFECTS,
 } as const;
 
 function countPages(memory: Memory, first: number, count: number): Partial<Record<PageKindName, number>> {

@@ -5,6 +5,7 @@
  * begins again: every step can be repeated. Invariant afterwards: checkInvariants holds, and every write the dead had answered is there.
  */
 import { Bucket } from '../layout/bucket.js';
+import { Doubt } from '../layout/effects.js';
 import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
 import {
@@ -59,6 +60,10 @@ function restoreLocked(memory: Memory, dead: number): void {
     const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
     const base = pageOffset(page) >>> 2;
     const journal = new Journal(memory, words, base);
+    // What it was at may be done and not written down, or the other way round.
+    if (memory.isDurable && (journal.isOpen || isAtWork(memory, dead))) {
+      Atomics.store(ctl, Super.EFFECTS_DOUBT_WORD, Doubt.YES);
+    }
     // The allocator's changes first: they are the newest, and the data's undo does not touch their words.
     journal.rollbackAlloc();
     releaseAllocatorLocks(memory, dead);
@@ -128,6 +133,16 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
     keyspace.pool.freeParticipant(page, at + Participant.PAGE_WORD);
   }
   Atomics.store(ctl, at + Participant.STATE_WORD, ParticipantState.FREE);
+}
+
+/** It has died within a batch, or with a shard locked. */
+function isAtWork(memory: Memory, dead: number): boolean {
+  const { ctl, shardTable, shardCount } = memory;
+  if (Atomics.load(ctl, memory.participantWord(dead) + Participant.IN_BATCH_WORD) !== 0) return true;
+  for (let shard = 0; shard < shardCount; shard++) {
+    if (isOwnedBy(memory, shardTable + shard * Shard.WORDS + Shard.LOCK_WORD, dead)) return true;
+  }
+  return false;
 }
 
 function isOwnedBy(memory: Memory, word: number, participant: number): boolean {

@@ -157,7 +157,8 @@ export function collectStats(memory: Memory): StoreStats {
     kinds[PageKind.PARTICIPANT] +
     kinds[PageKind.MAILBOX] +
     kinds[PageKind.WAITS] +
-    kinds[PageKind.INTEREST];
+    kinds[PageKind.INTEREST] +
+    kinds[PageKind.EFFECTS];
   const metadataBytes = metadataPages * Page.BYTES;
   const largeBytes = (kinds[PageKind.LARGE] + kinds[PageKind.LARGE_REST]) * Page.BYTES;
   return {

@@ -75,6 +75,8 @@ export class Sweep {
       if (fields && ctl[word] === FIELDS_WALKED && this.#hashes === 0) ctl[word] = 0;
       this.#shard = -1;
     }
+    // Fields have expired.
+    this.#keyspace.feed.effects?.emitPending();
     this.#keyspace.settle();
     this.#memory.unlock(shardWord);
     this.#keyspace.freeUnlinked();

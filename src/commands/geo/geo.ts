@@ -117,6 +117,7 @@ export const geo: readonly CommandSpec[] = [
       tokenArg('CH', { optional: true, since: '6.2.0' }),
       blockArg('data', [doubleArg('longitude'), doubleArg('latitude'), stringArg('member')], { multiple: true }),
     ],
+    repeatable: true,
     run: geoAdd,
   },
   {

@@ -239,6 +239,7 @@ function expireSpec(name: string, summary: string, time: ArgumentSpec, run: (con
     keys: [keyAt(1, KeyUse.RW | KeyUse.UPDATE)],
     summary,
     args: [keyArg('key'), time, CONDITION, FIELDS],
+    repeatable: true,
     run,
   };
 }
@@ -279,6 +280,7 @@ export const hashExpiries: readonly CommandSpec[] = [
     keys: [keyAt(1, KeyUse.RW | KeyUse.UPDATE)],
     summary: 'Takes the expiry of fields of a hash away.',
     args: [keyArg('key'), FIELDS],
+    repeatable: true,
     run: hpersist,
   },
 ];

@@ -100,6 +100,7 @@ export const hashNumbers: readonly CommandSpec[] = [
     since: '2.0.0',
     summary: 'Adds to the integer in a field of a hash; a missing field counts as 0.',
     args: [keyArg('key'), stringArg('field'), integerArg('increment')],
+    repeatable: true,
     run: hincrBy,
   },
   {
@@ -108,6 +109,7 @@ export const hashNumbers: readonly CommandSpec[] = [
     since: '2.6.0',
     summary: 'Adds to the floating-point number in a field of a hash; a missing field counts as 0.',
     args: [keyArg('key'), stringArg('field'), doubleArg('increment')],
+    repeatable: true,
     run: hincrByFloat,
   },
 ];

@@ -206,6 +206,7 @@ export const hashes: readonly CommandSpec[] = [
     complexity: 'O(N) for N fields, times log of the size of a large hash',
     history: [['4.0.0', 'Several pairs of field and value.']],
     args: [KEY, ...PAIRS],
+    repeatable: true,
     run: hset,
   },
   {
@@ -217,6 +218,7 @@ export const hashes: readonly CommandSpec[] = [
     summary: 'Sets a field of a hash unless it exists.',
     complexity: 'O(1)',
     args: [KEY, FIELD, stringArg('value')],
+    repeatable: true,
     run: hsetNx,
   },
   {
@@ -229,6 +231,7 @@ export const hashes: readonly CommandSpec[] = [
     complexity: 'O(N) for N fields',
     deprecated: { since: '4.0.0', replacedBy: '`HSET` with multiple field-value pairs' },
     args: [KEY, ...PAIRS],
+    repeatable: true,
     run: hmset,
   },
   {
@@ -331,6 +334,7 @@ export const hashes: readonly CommandSpec[] = [
     complexity: 'O(N) for N fields',
     history: [['2.4.0', 'Several fields.']],
     args: [KEY, stringArg('field', { multiple: true })],
+    repeatable: true,
     run: hdel,
   },
 ];

@@ -173,6 +173,7 @@ export const listSearches: readonly CommandSpec[] = [
     since: '2.2.0',
     summary: 'Adds an element before or after another one; returns the length of the list.',
     args: [KEY, oneOf('where', [tokenArg('BEFORE'), tokenArg('AFTER')]), stringArg('pivot'), ELEMENT],
+    repeatable: true,
     run: linsert,
   },
   {
@@ -184,6 +185,7 @@ export const listSearches: readonly CommandSpec[] = [
     since: '1.0.0',
     summary: 'Removes elements of a value, the first ones, the last ones or all; returns how many.',
     args: [KEY, integerArg('count'), ELEMENT],
+    repeatable: true,
     run: lrem,
   },
   {

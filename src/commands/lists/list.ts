@@ -193,6 +193,7 @@ const POP = {
   complexity: 'O(N) for N elements returned',
   history: [['6.2.0', 'The count.']],
   args: [KEY, integerArg('count', { optional: true, since: '6.2.0' })],
+  repeatable: true,
 } as const;
 const SEVERAL: CommandSpec['history'] = [['2.4.0', 'Several elements.']];
 const SEVERAL_X: CommandSpec['history'] = [['4.0.0', 'Several elements.']];
@@ -204,6 +205,7 @@ export const lists: readonly CommandSpec[] = [
     name: 'lpush',
     summary: 'Adds elements before the first of a list; returns its length.',
     history: SEVERAL,
+    repeatable: true,
     run: lpush,
   },
   {
@@ -211,6 +213,7 @@ export const lists: readonly CommandSpec[] = [
     name: 'rpush',
     summary: 'Adds elements behind the last of a list; returns its length.',
     history: SEVERAL,
+    repeatable: true,
     run: rpush,
   },
   {
@@ -219,6 +222,7 @@ export const lists: readonly CommandSpec[] = [
     since: '2.2.0',
     summary: 'Adds elements before the first of a list, if there is one.',
     history: SEVERAL_X,
+    repeatable: true,
     run: lpushX,
   },
   {
@@ -227,6 +231,7 @@ export const lists: readonly CommandSpec[] = [
     since: '2.2.0',
     summary: 'Adds elements behind the last of a list, if there is one.',
     history: SEVERAL_X,
+    repeatable: true,
     run: rpushX,
   },
   { ...POP, name: 'lpop', summary: 'Removes the first elements of a list and returns them.', run: lpop },
@@ -262,6 +267,7 @@ export const lists: readonly CommandSpec[] = [
     summary: 'Puts another element in the place of one.',
     complexity: BY_RANK,
     args: [KEY, integerArg('index'), stringArg('element')],
+    repeatable: true,
     run: lset,
   },
   {
@@ -284,6 +290,7 @@ export const lists: readonly CommandSpec[] = [
     summary: 'Removes what is outside of a range of indices.',
     complexity: 'O(N) for N elements removed',
     args: [KEY, integerArg('start'), integerArg('stop')],
+    repeatable: true,
     run: ltrim,
   },
 ];

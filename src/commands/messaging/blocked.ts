@@ -368,6 +368,7 @@ export class BlockedClients {
     this.#waits.finish(blocked.place!);
     this.#leave(ticket, blocked);
     if (blocked.isGone) return;
+    this.#keyspace.feed.effects?.onServed?.(blocked.client.conn, blocked.hashes);
     this.#answer(blocked, () => this.#executor.context.reply.output.range(bytes, offset, length));
   }
 

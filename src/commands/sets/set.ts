@@ -132,6 +132,7 @@ export const sets: readonly CommandSpec[] = [
     complexity: 'O(N) for N members, times log of the size of a large set',
     history: [['2.4.0', 'Several members.']],
     args: [KEY, MEMBERS],
+    repeatable: true,
     run: sadd,
   },
   {
@@ -145,6 +146,7 @@ export const sets: readonly CommandSpec[] = [
     complexity: 'O(N) for N members',
     history: [['2.4.0', 'Several members.']],
     args: [KEY, MEMBERS],
+    repeatable: true,
     run: srem,
   },
   {

@@ -180,6 +180,7 @@ const POP = {
   since: '5.0.0',
   complexity: 'O(M*log(N)) for M members removed from N',
   args: [KEY, integerArg('count', { optional: true })],
+  repeatable: true,
 } as const;
 
 export const sortedSetPops: readonly CommandSpec[] = [

@@ -341,6 +341,7 @@ export const sortedSetRanges: readonly CommandSpec[] = [
     since: '2.0.0',
     summary: 'Removes the members in a range of ranks.',
     args: [KEY, ...RANKS],
+    repeatable: true,
     run: zremRangeByRank,
   },
   {
@@ -349,6 +350,7 @@ export const sortedSetRanges: readonly CommandSpec[] = [
     since: '1.2.0',
     summary: 'Removes the members whose scores are in a range.',
     args: [KEY, ...SCORES],
+    repeatable: true,
     run: zremRangeByScore,
   },
   {
@@ -357,6 +359,7 @@ export const sortedSetRanges: readonly CommandSpec[] = [
     since: '2.8.9',
     summary: 'Removes the members in a range of byte order, all scores being equal.',
     args: [KEY, ...MEMBERS],
+    repeatable: true,
     run: zremRangeByLex,
   },
 ];

@@ -214,6 +214,7 @@ export const sortedSets: readonly CommandSpec[] = [
       tokenArg('INCR', { optional: true, since: '3.0.2' }),
       blockArg('data', [doubleArg('score'), MEMBER], { multiple: true }),
     ],
+    repeatable: true,
     run: zadd,
   },
   {
@@ -226,6 +227,7 @@ export const sortedSets: readonly CommandSpec[] = [
     summary: 'Adds to the score of a member; a missing one counts as 0.',
     complexity: OF_LOG,
     args: [KEY, integerArg('increment'), MEMBER],
+    repeatable: true,
     run: zincrBy,
   },
   {
@@ -239,6 +241,7 @@ export const sortedSets: readonly CommandSpec[] = [
     complexity: 'O(M*log(N)) for M members removed from N',
     history: [['2.4.0', 'Several members.']],
     args: [KEY, stringArg('member', { multiple: true })],
+    repeatable: true,
     run: zrem,
   },
   {

@@ -246,6 +246,7 @@ export const streamGroups: readonly CommandSpec[] = [
     summary: 'Acknowledges entries: they are pending no more; returns how many were.',
     complexity: 'O(M*log(N)) for M ids and N entries pending',
     args: [KEY, GROUP, stringArg('id', { multiple: true })],
+    repeatable: true,
     run: xack,
   },
 ];

@@ -240,6 +240,12 @@ const TRIM = blockArg('trim', [
   integerArg('count', { token: 'LIMIT', optional: true, since: '6.2.0' }),
 ]);
 
+/** About how long (`~`) a stream stays depends on nodes that no state tells. */
+function isExact(context: Context): boolean {
+  for (let i = 2; i < context.argc; i++) if (context.argIs(i, '~')) return false;
+  return true;
+}
+
 export const streams: readonly CommandSpec[] = [
   {
     ...COMMON,
@@ -261,6 +267,7 @@ export const streams: readonly CommandSpec[] = [
       oneOf('id-selector', [{ ...tokenArg('*'), name: 'auto-id' }, stringArg('id')]),
       blockArg('data', [stringArg('field'), stringArg('value')], { multiple: true }),
     ],
+    repeatable: isExact,
     run: xadd,
   },
   {
@@ -299,6 +306,7 @@ export const streams: readonly CommandSpec[] = [
     summary: 'Deletes entries of a stream; returns how many there were.',
     complexity: 'O(M*log(N)) for M ids and N entries',
     args: [KEY, stringArg('id', { multiple: true })],
+    repeatable: true,
     run: xdel,
   },
   {
@@ -312,6 +320,7 @@ export const streams: readonly CommandSpec[] = [
     history: [['6.2.0', 'The options MINID and LIMIT.']],
     tips: UNSURE,
     args: [KEY, TRIM],
+    repeatable: isExact,
     run: xtrim,
   },
   {
@@ -329,6 +338,7 @@ export const streams: readonly CommandSpec[] = [
       integerArg('entries-added', { token: 'ENTRIESADDED', optional: true, since: '7.0.0' }),
       stringArg('max-deleted-id', { token: 'MAXDELETEDID', optional: true, since: '7.0.0' }),
     ],
+    repeatable: true,
     run: xsetId,
   },
 ];

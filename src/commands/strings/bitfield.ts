@@ -304,6 +304,7 @@ export const bitFields: readonly CommandSpec[] = [
         { optional: true, multiple: true },
       ),
     ],
+    repeatable: true,
     run: bitField,
   },
   {

@@ -154,6 +154,7 @@ export const bits: readonly CommandSpec[] = [
     complexity: 'O(1)',
     args: [keyArg('key'), integerArg('offset'), integerArg('value')],
     timed: false,
+    repeatable: true,
     run: setBit,
   },
   {

@@ -284,6 +284,7 @@ export const hyperLogLogs: readonly CommandSpec[] = [
       'Adds elements to a HyperLogLog, which is made when it is not there; returns 1 if its estimate may have changed.',
     complexity: 'O(1) for each element',
     args: [keyArg('key'), stringArg('element', { optional: true, multiple: true })],
+    repeatable: true,
     run: pfAdd,
   },
   {

@@ -98,6 +98,7 @@ export const stringRanges: readonly CommandSpec[] = [
     summary: 'Adds bytes to the end of a string, which is made when it is not there.',
     complexity: 'O(1) amortized over many short additions',
     args: [keyArg('key'), stringArg('value')],
+    repeatable: true,
     run: append,
   },
   {
@@ -111,6 +112,7 @@ export const stringRanges: readonly CommandSpec[] = [
     summary: 'Overwrites part of a string from an offset on, filling a gap before it with zeros.',
     complexity: 'O(M) for a value of M bytes, where the string has room',
     args: [keyArg('key'), integerArg('offset'), stringArg('value')],
+    repeatable: true,
     run: setRange,
   },
   {

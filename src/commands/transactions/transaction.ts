@@ -6,6 +6,7 @@
  */
 import { Bytes } from '../../layout/bytes.js';
 import { copyBytes } from '../../native/copy.js';
+import type { Keyspace } from '../../store/keyspace.js';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 
@@ -81,4 +82,19 @@ export interface WatchedKey {
   readonly physical: number;
   readonly key: Bytes;
   readonly signature: number;
+}
+
+/** True when all watched keys are as they were; their locks are held. */
+export function areUnchanged(keyspace: Keyspace, watched: ReadonlyMap<string, WatchedKey>): boolean {
+  for (const w of watched.values()) {
+    const signature = keyspace.watchSignature(hashWatched(keyspace, w), w.db, w.key, 0, w.key.length);
+    if (signature !== w.signature) return false;
+    // Signatures tell the states of one key apart, not those of two keys of one name in different databases.
+    if (signature !== 0 && keyspace.physical(w.db) !== w.physical) return false;
+  }
+  return true;
+}
+
+export function hashWatched(keyspace: Keyspace, w: WatchedKey): number {
+  return keyspace.hash(w.db, w.key, 0, w.key.length);
 }
