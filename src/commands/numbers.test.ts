@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Bytes } from '../layout/bytes.js';
 import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
@@ -52,6 +53,11 @@ describe('numbers', () => {
     ['-Infinity', Number.NEGATIVE_INFINITY],
   ])('double %s', (text, value) => {
     expect(double(text)).toBe(value);
+  });
+
+  it('doubles of up to 17 digits are those that JavaScript reads', () => {
+    const digits = fc.stringMatching(/^[+-]?(\d{1,9}\.?\d{0,8}|\.\d{1,16})$/);
+    fc.assert(fc.property(digits, (text) => Object.is(double(text), Number(text))));
   });
 
   it.each(['', 'nan', ' 1', '1 ', '1e', 'abc', '0x', '0x1p5000', '1e400', '1e-400', '1,5', '--1', '1'.repeat(400)])(

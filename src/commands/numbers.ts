@@ -9,8 +9,12 @@ const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 /** Some clients write 1e300 with all its digits. */
 const DOUBLE_MAX_BYTES = 5120;
+const PLUS = 0x2b;
+const POINT = 0x2e;
 /** Numbers of up to 15 digits are exact doubles. */
 const EXACT_DIGITS = 15;
+/** Exact doubles, too: so a quotient of both is rounded once, as the number itself would be. */
+const POWERS_OF_TEN = Float64Array.from({ length: EXACT_DIGITS + 1 }, (_, i) => 10 ** i);
 
 /**
  * A 64-bit decimal integer: optional '-', no '+', no leading zeros, no spaces. NaN when it is none. Beyond 2^53 the result
@@ -50,6 +54,36 @@ export function parseInteger64(bytes: Bytes, offset: number, length: number): bi
 /** A double as C's strtod reads it: decimal or hexadecimal, optional exponent, or an infinity. NaN when it is none (Redis accepts no NaN either), or longer than anybody writes one. */
 export function parseDouble(bytes: Bytes, offset: number, length: number): number {
   if (length < 1 || length > DOUBLE_MAX_BYTES) return Number.NaN;
+  const plain = parsePlainDecimal(bytes.u8, offset, offset + length);
+  return Number.isNaN(plain) ? parseAnyDouble(bytes, offset, length) : plain;
+}
+
+/** Digits with at most a sign and a point, as nearly all scores are written; NaN for everything else. A string and an expression take 300 ns. */
+function parsePlainDecimal(u8: Uint8Array, offset: number, end: number): number {
+  let at = offset;
+  const first = u8[at];
+  if (first === MINUS || first === PLUS) at++;
+  if (end - at > EXACT_DIGITS) return Number.NaN;
+  let value = 0;
+  let digits = 0;
+  let pointAt = end;
+  for (; at < end; at++) {
+    const digit = u8[at] - DIGIT_0;
+    if (digit >= 0 && digit <= 9) {
+      value = value * 10 + digit;
+      digits++;
+    } else if (u8[at] === POINT && pointAt === end) {
+      pointAt = at;
+    } else {
+      return Number.NaN;
+    }
+  }
+  if (digits === 0) return Number.NaN;
+  if (pointAt < end - 1) value /= POWERS_OF_TEN[end - 1 - pointAt];
+  return first === MINUS ? -value : value;
+}
+
+function parseAnyDouble(bytes: Bytes, offset: number, length: number): number {
   const text = byteString(bytes, offset, length);
   if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return inRange(Number(text), text);
   const infinity = /^([+-]?)inf(inity)?$/i.exec(text);
