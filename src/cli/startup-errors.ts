@@ -67,7 +67,7 @@ function ownAdvice(code: string, settings: Settings): string | undefined {
     case 'POOL_VERSION':
       return `Nothing was changed. Run the version of Entresol that made the pool, or choose another --pool (now ${settings.pool}).`;
     case 'ERR_LOAD':
-      return `The pool is empty, and the next start tries again. Repair the file (redis-check-rdb says more), or put it out of the way (then start without --load).`;
+      return `The pool is empty, and the next start tries again. Repair the file (redis-check-rdb or redis-check-aof say more), or put it out of the way (then start without --load).`;
     case 'POOL_BUSY':
       return `stop the other process, or choose another --pool (now ${settings.pool}).`;
     default:

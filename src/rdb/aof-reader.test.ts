@@ -78,6 +78,17 @@ describe('the commands of an append-only file', () => {
     );
   });
 
+  it.each([
+    ['*1\r\n$x\r\n', 'a length is none'],
+    ['*0\r\n', 'a command has no words'],
+    ['*1\r\n$4\r\nPING..', 'a word does not end where its length says'],
+    ['*1\r\n:4\r\n', "a word begins with '$', not with ':'"],
+    ['PING\r\n', "a command begins with '*', not with 'P'"],
+    ['#'.repeat(2000), 'an annotation does not end'],
+  ])('refuses %j', (text, reason) => {
+    expect(() => readAll(open(Buffer.from(text), 7))).toThrow(reason);
+  });
+
   it('may be longer than the window', () => {
     const words = ['RPUSH', ...Array.from({ length: 300_000 }, (_, i) => `element ${i}`)];
     const large = ['SET', 'k', 'x'.repeat(5_000_000)];

@@ -56,6 +56,36 @@ describe('users on several workers', { timeout: 60_000 }, () => {
     await server.stop();
   });
 
+  it('who waits for what it may no longer have gets an error, or goes with its user', async () => {
+    const server = await startTestServer({ workers: 2, memcachedPort: 0 });
+    const admin = await connect(server.redisPort);
+    const others = await Promise.all(Array.from({ length: 6 }, () => connect(server.redisPort)));
+    await ask(admin, 'ACL SETUSER alice on >pw ~* +@all');
+    await ask(admin, 'ACL SETUSER bob on >pw ~* +@all');
+    for (const [i, client] of others.entries()) {
+      await ask(client, `AUTH ${i < 4 ? 'alice' : 'bob'} pw`);
+      client.write(`${i % 2 === 0 ? 'BLPOP list 0' : 'XREAD BLOCK 0 STREAMS other $'}\r\n`);
+    }
+    while (!(await ask(admin, 'INFO clients')).includes('blocked_clients:6'));
+    await ask(admin, 'ACL SETUSER alice resetkeys ~other');
+    for (const client of [others[0], others[2]]) {
+      await client.until(() => client.text.includes('\r\n'), 'an error');
+      expect((await client.read(client.text.length)).toString()).toBe('-NOPERM No permissions to access a key\r\n');
+      expect(await ask(client, 'LLEN other')).toBe(':0\r\n');
+    }
+    expect(await ask(admin, 'INFO clients')).toContain('blocked_clients:4\r\n');
+    expect(await ask(admin, 'INFO commandstats')).toMatch(/cmdstat_blpop:calls=1,.*,rejected_calls=2,failed_calls=0/);
+    await ask(admin, 'ACL DELUSER bob');
+    await Promise.all(others.slice(4).map((client) => client.closed()));
+    expect(await ask(admin, 'XADD other 1-1 a 1')).toBe('$3\r\n1-1\r\n');
+    for (const client of [others[1], others[3]]) {
+      await client.until(() => client.text.includes('1-1'), 'the entry');
+    }
+    expect(await ask(admin, 'RPUSH list x')).toBe(':1\r\n');
+    expect(await ask(admin, 'LLEN list')).toBe(':1\r\n');
+    await server.stop();
+  });
+
   it('a user that removes itself gets the answer, then the connection ends', async () => {
     const server = await startTestServer({ workers: 2, memcachedPort: 0 });
     const client = await connect(server.redisPort);
