@@ -24,11 +24,49 @@ const PROGRAM = {
   'checkpoint-thread': 'server/effects/checkpoint-thread',
 };
 
-async function bundle(entries, format, folder) {
+/** The files that a module in dist/ imports, with all that these import; not what is loaded later, by import(). */
+function reachOf(path, seen = new Set()) {
+  const file = join(DIST, `${path}.js`);
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const [, target] of readFileSync(file, 'utf8').matchAll(/^(?:import|export)\b[^;]*?'(\.[^']+)\.js';/gm)) {
+    reachOf(relative(DIST, join(dirname(file), target)), seen);
+  }
+  return seen;
+}
+
+/**
+ * Returns a function: the name of the file that a module goes into, or null for whatever the bundler chooses. What a start loads lies in few
+ * files, since each costs half a millisecond: what the main thread and a worker share, what a worker shares with the library, and what
+ * is left of either. Settings stay by themselves: --help must not need the addon.
+ */
+function placing() {
+  const paths = ['server/worker', 'server/main', 'embed/index', 'config/index'];
+  const [worker, main, library, settings] = paths.map((path) => reachOf(path));
+  // What an entry loads before it uses what earlier starts have compiled of the rest; and what does something when it is loaded.
+  const alone = reachOf('testing/start-child', reachOf('server/start-worker', reachOf('cli/start')));
+  alone.add(join(DIST, 'server/worker.js'));
+  return (file) => {
+    if (alone.has(file)) return null;
+    if (settings.has(file)) return 'config';
+    if (main.has(file)) return worker.has(file) ? 'shared' : 'main';
+    if (worker.has(file)) return library.has(file) ? 'store' : 'commands';
+    return null;
+  };
+}
+
+async function bundle(entries, format, folder, nameOf) {
   const out = join(DIST, folder);
   rmSync(out, { recursive: true, force: true });
   const input = Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, join(DIST, `${path}.js`)]));
-  const build = await rolldown({ input, platform: 'node', external: [/^node:/, 'smol-toml'], logLevel: 'warn' });
+  const build = await rolldown({
+    input,
+    platform: 'node',
+    external: [/^node:/, 'smol-toml'],
+    logLevel: 'warn',
+    // What `nameOf` asks for.
+    preserveEntrySignatures: nameOf === undefined ? 'exports-only' : 'allow-extension',
+  });
   await build.write({
     dir: out,
     format,
@@ -36,6 +74,12 @@ async function bundle(entries, format, folder) {
     chunkFileNames: '[name]-[hash].js',
     sourcemap: true,
     exports: 'named',
+    // Read at each start, never by people: sources and their comments are in the repository.
+    comments: false,
+    codeSplitting: nameOf === undefined || {
+      includeDependenciesRecursively: false,
+      groups: [{ debugName: 'start', name: nameOf }],
+    },
   });
   await build.close();
 }
@@ -58,6 +102,6 @@ function copyTypes(folder) {
 
 await bundle(LIBRARY, 'esm', 'bundle');
 copyTypes('bundle');
-await bundle({ ...LIBRARY, ...PROGRAM }, 'cjs', 'cjs');
+await bundle({ ...LIBRARY, ...PROGRAM }, 'cjs', 'cjs', placing());
 copyTypes('cjs');
 writeFileSync(join(DIST, 'cjs/package.json'), '{ "type": "commonjs" }\n');

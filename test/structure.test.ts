@@ -134,6 +134,11 @@ describe('structure', () => {
     expect(bare.map((path) => relative(ROOT, path))).toEqual([]);
   });
 
+  it('loads node:crypto only when something is to be hashed', () => {
+    const eager = sourceFiles.filter((path) => /^import (?!type\b).*'node:crypto'/m.test(readFileSync(path, 'utf8')));
+    expect(eager.map((path) => relative(ROOT, path))).toEqual([]);
+  });
+
   it(`keeps files below ${LINES_MAX} lines`, () => {
     const folders = ['src', 'test', 'native', 'scripts'];
     const files = folders.flatMap((folder) => filesUnder(join(ROOT, folder), /\.(ts|mjs|c|h)$/));

@@ -63,8 +63,6 @@ export function buildAddon(target, cache, work) {
     CXXFLAGS: `${prefix} ${cflags}`,
     LDFLAGS: `${ldflags} -Wl,--build-id=none -Wl,-z,relro,-z,now`,
     SOURCE_DATE_EPOCH: '0',
-    // The system's Lua library serves the system's own libc and architecture only; the others have no scripts yet.
-    ENTRESOL_LUA: target.libc === 'glibc' && target.arch === process.arch ? 'auto' : 'no',
   };
   const addon = join(work, 'native/addon');
   const options = [`--arch=${target.arch}`, `--lua_library=${lua.library}`, `--lua_include=${lua.include}`];

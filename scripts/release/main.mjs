@@ -7,7 +7,7 @@
  *     npm run release -- --as-built                      packs dist/ as it is (so do the tests, with --targets and --out)
  *     npm run release -- --addons-only                   what `npm pack` needs first (its prepack)
  *
- * Needs Debian with gcc and dpkg-dev, and gcc-aarch64-linux-gnu for arm64; musl and Lua come by apt-get without being installed.
+ * Needs Debian with gcc and dpkg-dev, and gcc-aarch64-linux-gnu with libc6-dev-arm64-cross for arm64; musl and Lua come by apt-get without being installed.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,12 +31,18 @@ const PREBUILDS = join(ROOT, 'prebuilds');
 
 const hashOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
+/** True when the target's compiler is there and finds the headers of its C library. */
+function canCompile({ compiler }) {
+  const input = '#include <stdio.h>\n#include <linux/types.h>\n';
+  return hasCommand(compiler) && spawnSync(compiler, ['-E', '-x', 'c', '-'], { input }).status === 0;
+}
+
 function checkCompilers(targets) {
-  const missing = targets.filter(({ compiler }) => !hasCommand(compiler));
+  const missing = targets.filter((target) => !canCompile(target));
   if (missing.length === 0) return;
   const packages = [...new Set(missing.flatMap((target) => target.packages))];
   throw new PrepareError(
-    `no compiler for ${missing.map(({ name }) => name).join(', ')}: apt-get install ${packages.join(' ') || 'gcc'}, or name other --targets.`,
+    `no compiler for ${missing.map(({ name }) => name).join(', ')}: apt-get install ${packages.join(' ')}, or name other --targets.`,
   );
 }
 

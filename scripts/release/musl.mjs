@@ -5,8 +5,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackDebian } from './debian.mjs';
-
-const DEBIAN_ARCH = { x64: 'amd64', arm64: 'arm64' };
+import { DEBIAN_ARCH } from './targets.mjs';
 
 /** Makes the tools in `folder`; returns { flags, library }: flags for every compiler call, and the path of musl's libc.so. */
 export function makeMusl(target, cache, folder) {

@@ -10,6 +10,9 @@
 /** The oldest glibc that Node.js 20 itself runs on. */
 export const GLIBC_MAX = '2.28';
 
+/** As Debian calls them. */
+export const DEBIAN_ARCH = { x64: 'amd64', arm64: 'arm64' };
+
 const TRIPLETS = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 
 /** @returns {Target} */
@@ -22,8 +25,10 @@ function target(arch, libc) {
     libc,
     triplet,
     compiler: isHost ? 'gcc' : `${triplet}-gcc`,
-    // Debian's names, for the message when something is missing.
-    packages: isHost ? [] : [`gcc-${triplet.replace('x86_64', 'x86-64')}`],
+    // Debian's names, for the message when something is missing: the compiler only recommends its C library.
+    packages: isHost
+      ? ['gcc', 'libc6-dev']
+      : [`gcc-${triplet.replace('x86_64', 'x86-64')}`, `libc6-dev-${DEBIAN_ARCH[arch]}-cross`],
   };
 }
 

@@ -37,7 +37,7 @@ const STOP_GRACE_MS = 1000;
 const RESPAWN_FIRST_MS = 20;
 const RESPAWN_MAX_MS = 5000;
 /** A worker that lived so long starts again with the first delay. */
-const HEALTHY_MS = 10_000;
+const HEALTHY_S = 10;
 
 export interface Addresses {
   /** host:port of the first bind address. */
@@ -191,13 +191,13 @@ export class Supervisor {
     let worker = first;
     let delayMs = RESPAWN_FIRST_MS;
     for (;;) {
-      const startedAtMs = performance.now();
+      const startedAtS = process.uptime();
       const reason = await worker.ended;
       this.#rollCall.workerGone(index);
       this.#clearGauges(index);
       if (this.#closing !== null) return;
       this.#log('warning', `worker ${index} ended, its connections are lost: ${reason ?? 'it was told to stop'}`);
-      delayMs = performance.now() - startedAtMs > HEALTHY_MS ? RESPAWN_FIRST_MS : delayMs;
+      delayMs = process.uptime() - startedAtS > HEALTHY_S ? RESPAWN_FIRST_MS : delayMs;
       await sleep(delayMs);
       delayMs = Math.min(delayMs * 2, RESPAWN_MAX_MS);
       if (this.#closing !== null) return;

@@ -6,7 +6,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { addon } from '../native/addon.js';
 import { errorOf, type ToMain, type ToWorker } from './messages.js';
-import { prepareThread } from './prepare-thread.js';
+import { passOutput, prepareThread } from './prepare-thread.js';
 import type { WorkerStart } from './worker-start.js';
 
 export type WorkerPlan = Omit<WorkerStart, 'port'>;
@@ -45,6 +45,7 @@ export class WorkerThread {
         this.#wakeFd = message.wakeFd;
         this.isReady = true;
         onReady();
+        setImmediate(passOutput, thread);
       } else if (message.type === 'failed') {
         this.#failure = errorOf(message.error);
       }
@@ -62,6 +63,7 @@ export class WorkerThread {
           if (last === undefined) break;
           receive(last.message);
         }
+        if (!this.isReady) passOutput(thread);
         this.isReady = false;
         port1.close();
         onFailed(this.#failure ?? new Error(`the worker ended with code ${exitCode} before it was ready`));

@@ -14,8 +14,9 @@ import type { Keyspace } from './keyspace.js';
 import { Policy } from './policy.js';
 import { NOT_LOCKED, Verdict } from './verdict.js';
 
-/** Chunks that the hand passes in one step, under one class lock. */
+/** Chunks that the hand passes in one step, under one class lock: all of them may go. Large ones are passed one at a time, as they are taken. */
 const HAND_STEP = 16;
+const STEP_MAX_UNITS = 256;
 /** Chunks looked at before an allocation gives up; fewer where only expired and flushed items may go. */
 const MAX_LOOKED_AT = 65536;
 const MAX_LOOKED_AT_WITHOUT_EVICTION = 512;
@@ -57,9 +58,10 @@ export class ClassSweep {
     const chunks = this.#ctl[word + SlabClass.PAGES_WORD] * CLASS_CHUNKS[slabClass];
     const limit = Math.min(chunks * 4, this.#eviction.mayFreeAny() ? MAX_LOOKED_AT : MAX_LOOKED_AT_WITHOUT_EVICTION);
     const units = CLASS_UNITS[slabClass];
+    const step = units > STEP_MAX_UNITS ? 1 : HAND_STEP;
     if (policy === Policy.ALL_LFU || policy === Policy.VOLATILE_LFU) return this.#evictLeastUsed(slabClass, limit);
     for (let lookedAt = 0; lookedAt < limit; lookedAt += this.#handCount + 1) {
-      if (!(isRandom && this.#drawChunk(slabClass)) && !this.#advanceHand(slabClass, HAND_STEP)) return false;
+      if (!(isRandom && this.#drawChunk(slabClass)) && !this.#advanceHand(slabClass, step)) return false;
       const page = this.#handPage;
       let freed = false;
       for (let i = 0; i < this.#handCount; i++) {

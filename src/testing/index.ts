@@ -10,7 +10,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Place, Report } from './report.js';
@@ -70,9 +69,12 @@ function firstReport(child: ChildProcess): Promise<Report> {
     child.once('exit', (code, signal) =>
       end(new Error(`entresol/testing: the server ended at once (${signal ?? code})`)),
     );
-    createInterface(child.stdout as Readable).once('line', (line) => {
+    let said = '';
+    (child.stdout as Readable).setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (!said.includes('\n')) return;
       clearTimeout(timer);
-      resolve(JSON.parse(line) as Report);
+      resolve(JSON.parse(said) as Report);
     });
   });
 }

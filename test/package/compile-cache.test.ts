@@ -40,8 +40,8 @@ test('the first start keeps what it has compiled, the second uses it as it is', 
   await start();
   const first = kept();
   expect(
-    [...first.keys()].filter((name) => /^(worker|families|config|child)-.*\.js\.compiled$/.test(name)),
-  ).toHaveLength(4);
+    [...first.keys()].filter((name) => /^(worker|commands|store|shared|config|child)-.*\.js\.compiled$/.test(name)),
+  ).toHaveLength(6);
   await start();
   expect(kept()).toEqual(first);
 });
@@ -49,12 +49,12 @@ test('the first start keeps what it has compiled, the second uses it as it is', 
 test('what does not fit is made anew, what belongs to no file is removed', async () => {
   mkdirSync(join(copy, 'node_modules'));
   await start();
-  const [worker] = [...kept().keys()].filter((name) => name.startsWith('worker-'));
+  const [commands] = [...kept().keys()].filter((name) => name.startsWith('commands-'));
   const folder = join(copy, 'node_modules/.cache/entresol', `${process.version}-${process.arch}`);
-  writeFileSync(join(folder, worker), 'not what was written');
+  writeFileSync(join(folder, commands), 'not what was written');
   writeFileSync(join(folder, 'gone-12345678.js.compiled'), 'of an earlier build');
   await start();
-  expect(statSync(join(folder, worker)).size).toBeGreaterThan(10_000);
+  expect(statSync(join(folder, commands)).size).toBeGreaterThan(10_000);
   expect([...kept().keys()]).not.toContain('gone-12345678.js.compiled');
 });
 

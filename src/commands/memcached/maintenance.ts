@@ -113,9 +113,23 @@ function automove(context: MemcachedContext, count: number): void {
   context.answer(level <= 2 ? Replies.OK : Replies.ERROR);
 }
 
-/** lru tune percentHot percentWarm maxHotFactor maxWarmFactor. There are no segments: as memcached without them. */
+/**
+ * lru tune percentHot percentWarm maxHotFactor maxWarmFactor | lru mode flat|segmented | lru temp_ttl seconds. There are no segments: what is
+ * asked for is checked.
+ */
 export function lru(context: MemcachedContext): void {
-  if (wordCount(context) < 6 || context.tokenText(1) !== 'tune') return context.answer(Replies.ERROR);
+  const count = wordCount(context);
+  const word = count > 2 ? context.tokenText(1) : '';
+  if (word === 'tune' && count >= 6) return tune(context);
+  if (word === 'mode') {
+    const mode = context.tokenText(2);
+    return context.answer(mode === 'flat' || mode === 'segmented' ? Replies.OK : Replies.ERROR);
+  }
+  if (word === 'temp_ttl') return context.answer(context.tokenInt32(2) === INVALID_INT32 ? Replies.ERROR : Replies.OK);
+  context.answer(Replies.ERROR);
+}
+
+function tune(context: MemcachedContext): void {
   const hot = unsigned(context, 2);
   const warm = unsigned(context, 3);
   const factors = [Number(context.tokenText(4)), Number(context.tokenText(5))];

@@ -4,9 +4,9 @@
  * The digest of a value depends on what it holds and when it expires, not on how it is kept: elements without an order are
  * combined by XOR. Invariant: nothing is changed.
  */
-import { createHash } from 'node:crypto';
 import { Bytes } from '../../layout/bytes.js';
 import { ItemType } from '../../layout/item.js';
+import { crypto } from '../../native/crypto.js';
 import {
   type Collection,
   HASHES,
@@ -100,7 +100,7 @@ function digestElement(collection: Collection, shape: Shape): Uint8Array {
 
 /** Each word with its length in front: 'ab', 'c' is not 'a', 'bc'. */
 function sha1(...words: readonly (string | Uint8Array)[]): Uint8Array {
-  const hash = createHash('sha1');
+  const hash = crypto().createHash('sha1');
   for (const word of words) hash.update(`${word.length}:`).update(word);
   return hash.digest();
 }
