@@ -8,6 +8,7 @@ import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
 import { LogPage } from '../layout/log-record.js';
 import { Database, DatabaseState, PageInfo, Shard, Super } from '../layout/superblock.js';
+import { FILL_TENTHS } from './index.js';
 import { WRITTEN_BITS } from './item-cursor.js';
 import { Staging } from './staging.js';
 
@@ -22,12 +23,25 @@ export const enum Adopted {
   LOST = 3,
 }
 
+/** A shard is locked for some 100 microseconds. */
+const SPLITS_AHEAD = 256;
+
 export abstract class Adoption extends Staging {
   #isWritten(hash: number): boolean {
     const page = this.ctl[Super.REBUILD_WRITTEN_WORD];
     const bit = (hash >>> 0) & (WRITTEN_BITS - 1);
     const { i32 } = this.arenas[page >>> Page.ARENA_SHIFT];
-    return (Atomics.load(i32, (pageOffset(page) >>> 2) + (bit >>> 5)) & (1 << (bit & 31))) !== 0;
+    // Whoever has written the key has noted it under its lock, which is held here: no Atomics, which are calls.
+    return (i32[(pageOffset(page) >>> 2) + (bit >>> 5)] & (1 << (bit & 31))) !== 0;
+  }
+
+  /** Buckets for so many items of a shard, some at a time; false when they are there, or DRAM has no room for them. Inside a batch. */
+  growAhead(shard: number, items: number): boolean {
+    const lockWord = this.memory.shardTable + shard * Shard.WORDS;
+    this.memory.lock(lockWord);
+    const hasMore = this.index.growTo(shard, Math.floor((items * 10) / FILL_TENTHS), SPLITS_AHEAD);
+    this.memory.unlock(lockWord);
+    return hasMore;
   }
 
   /** Lets an entry point to the item of a record that has been found sound. Takes the key's lock; inside a batch. */

@@ -17,7 +17,7 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { IndexCursor } from './index-cursor.js';
 
 /** Entries a bucket at which a shard splits, in tenths. */
-const FILL_TENTHS = 44;
+export const FILL_TENTHS = 44;
 /** Overflow buckets a shard takes from the pool at once. */
 const OVERFLOW_BATCH = 4;
 
@@ -88,6 +88,16 @@ export class Index extends IndexCursor {
     const buckets = this.ctl[shard + Shard.BUCKETS_WORD];
     if (this.ctl[shard + Shard.ITEMS_WORD] * 10 <= buckets * FILL_TENTHS) return false;
     return this.split(hash & this.shardMask, buckets);
+  }
+
+  /** Splits buckets of a shard up to a number of them, so many at once; false when there are as many, or no room. Where little is in them it is cheap. */
+  growTo(shard: number, buckets: number, splits: number): boolean {
+    const word = this.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD;
+    for (let i = 0; i < splits; i++) {
+      if (this.ctl[word] >= buckets || !this.split(shard, this.ctl[word])) return false;
+      this.journal.commit();
+    }
+    return true;
   }
 
   /** Removes the entry at the position. */
