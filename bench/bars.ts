@@ -50,6 +50,12 @@ const embedded = ['10k', '1M'].flatMap((keys) => [
   bar(`embedded.attached.${keys}`, 'one-process', 'atMost', 1.1, `embedded get from a second process, ${keys} keys`),
 ]);
 
+/** Two tiers on an emulated device over the same server all in DRAM; what is charged is fixed by the preset. */
+const emulated = ['100B', '512KiB'].flatMap((size) => [
+  bar(`emulated.get.${size}`, 'all-dram', 'atLeast', 0.97, `reads of ${size}, emulated device over DRAM`),
+  bar(`emulated.set.${size}`, 'all-dram', 'atLeast', 0.85, `writes of ${size}, emulated device over DRAM`),
+]);
+
 const typeMemory = ['list', 'set', 'hash', 'sorted', 'stream'].map((type) =>
   bar(`types.memory.${type}`, 'redis', 'atMost', 1, `bytes per element of a large ${type}`),
 );
@@ -59,6 +65,8 @@ export const bars: readonly Bar[] = [
   ...large,
   ...workers,
   ...embedded,
+  ...emulated,
+  bar('emulated.mix.512KiB.latency', 'all-dram', 'atMost', 1.05, 'mean latency, SET:GET 1:2 of 512 KiB, emulated'),
   bar('types.mean', OWN_FIGURE, 'atLeast', 1.25, 'requests of all kinds over Redis, geometric mean'),
   bar('types.worst', OWN_FIGURE, 'atLeast', 0.8, 'the slowest kind over Redis'),
   ...typeMemory,

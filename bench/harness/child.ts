@@ -94,11 +94,11 @@ export function pinned(core: number, command: readonly string[]): string[] {
 }
 
 const folders = new Set<string>();
-const SHARED_MEMORY = '/dev/shm';
+export const SHARED_MEMORY = '/dev/shm';
 
-/** A folder that removeTemporaryFolder(s) takes away. */
-export function temporaryFolder(purpose: string): string {
-  const folder = mkdtempSync(join(process.env.ENTRESOL_BENCH_TMP ?? tmpdir(), `entresol-bench-${purpose}-`));
+/** A folder that removeTemporaryFolder(s) takes away. `parent`: where it lies, instead of where temporary files do. */
+export function temporaryFolder(purpose: string, parent = process.env.ENTRESOL_BENCH_TMP ?? tmpdir()): string {
+  const folder = mkdtempSync(join(parent, `entresol-bench-${purpose}-`));
   folders.add(folder);
   return folder;
 }

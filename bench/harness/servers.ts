@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { memcachedStats, redisCommand } from './ask.js';
-import { Child, freePort, pinned, removeTemporaryFolder, temporaryFolder } from './child.js';
+import { Child, freePort, pinned, removeTemporaryFolder, SHARED_MEMORY, temporaryFolder } from './child.js';
 import { rootFolder } from './paths.js';
 
 export type ServerName = 'entresol' | 'redis' | 'memcached';
@@ -20,6 +20,8 @@ export interface StoreSize {
   readonly capacityBytes?: number;
   /** Device whose time accesses to that tier are charged. */
   readonly emulate?: string;
+  /** The pool, and with it that tier, lies in shared memory: no disk takes part. */
+  readonly inMemory?: boolean;
   /** Full store: drop old items (the peers' LRU policies) instead of refusing new ones. */
   readonly evict?: boolean;
   /** Redis's maxmemory-policy when it evicts. */
@@ -137,7 +139,7 @@ export async function startOurs(core: number, size: StoreSize): Promise<Server> 
   const wantsMemcached =
     process.env.ENTRESOL_BENCH_SERVER === undefined || process.env.ENTRESOL_BENCH_SERVER.includes('{memcachedPort}');
   const memcachedPort = wantsMemcached ? await freePort() : 0;
-  const pool = temporaryFolder('pool');
+  const pool = size.inMemory === true ? temporaryFolder('pool', SHARED_MEMORY) : temporaryFolder('pool');
   const command = ourCommand(port, memcachedPort, pool, size);
   const child = new Child('entresol', pinned(core, command), ourEnvironment());
   return whenReady(new Server('entresol', child, port, memcachedPort, pool));

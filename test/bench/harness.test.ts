@@ -60,6 +60,7 @@ describe.skipIf(missing.length > 0)(
           'types.memory.stream',
           'hitRatio.zipf0.9.misses',
           'hitRatio.wonders60.writes',
+          'emulated.mix.512KiB.latency',
         ]) {
           expect(output).toContain(`  ${metric} [`);
         }
