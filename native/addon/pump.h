@@ -52,6 +52,11 @@ static inline ssize_t direct_recv(int fd, void *to, size_t room) {
   return syscall(SYS_recvfrom, fd, to, room, 0, NULL, NULL);
 }
 
+static inline ssize_t direct_recv_parts(int fd, struct iovec *parts, size_t count) {
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+  return syscall(SYS_recvmsg, fd, &message, 0);
+}
+
 static inline ssize_t direct_send(int fd, const void *from, size_t bytes) {
   return syscall(SYS_sendto, fd, from, bytes, MSG_NOSIGNAL, NULL, 0);
 }
@@ -77,6 +82,8 @@ enum event_kind {
 enum {
   STASH_BYTES_MAX = 64 << 10,
   OWN_ARENA_BYTES_MIN = 256 << 10,
+  RECEIVE_HEAD_BYTES = 1024, /* first of a connection that sends large values: what is received before the place is known is copied again */
+  RECEIVE_TAIL_BYTES = 256,  /* what follows a large value, received with it: its line end, the next request's head */
   RECEIVE_INTO_BYTES_MAX = 1 << 20, /* a turn, one connection: 0.2 ms of copying that others wait for */
   FLUSH_BYTES_MAX = 2 << 20,        /* likewise */
   CHUNK_BYTES_MIN = 16 << 10,
@@ -112,6 +119,7 @@ enum conn_flag {
   CONN_END_TOLD = 1 << 10, /* PEER_END was reported */
   CONN_UNWATCHED = 1 << 11, /* out of epoll: hung up, but held bytes are still being delivered */
   CONN_SETTLING = 1 << 12, /* in the settle list */
+  CONN_LARGE = 1 << 14,    /* its last request had a large value: the next may be one, too */
   CONN_ENDING = 1 << 13,   /* epoll has seen the peer's end: it comes behind the bytes */
   CONN_CORKED = 1 << 14,   /* holdOutput: what is written to it is queued */
 };

@@ -51,7 +51,7 @@ static void feed_into_from_held(pump *p, int32_t number) {
 
 void input_into(pump *p, int32_t number, int32_t arena_number, uint32_t offset, uint32_t bytes) {
   pump_conn *c = conn_at(p, number);
-  c->flags = (c->flags | CONN_INTO) & ~(uint32_t)CONN_HELD;
+  c->flags = (c->flags | CONN_INTO | CONN_LARGE) & ~(uint32_t)CONN_HELD;
   c->into_arena = arena_number;
   c->into_offset = offset;
   c->into_left = c->into_bytes = bytes;
@@ -91,6 +91,7 @@ static void apply_event(pump *p, const int32_t *event) {
     held_drop(p, c);
     return;
   }
+  if ((c->flags & CONN_INTO) == 0 && (rest_bytes > 0 || length >= RECEIVE_HEAD_BYTES)) c->flags &= ~(uint32_t)CONN_LARGE;
   bool is_untouched = consumed == 0;
   if ((c->flags & CONN_INTO) != 0 && c->into_left > 0) {
     const uint32_t taken = feed_into(p, number, rest, rest_bytes);
@@ -126,13 +127,18 @@ void input_apply(pump *p) {
 
 enum receipt { RECEIPT_BYTES, RECEIPT_NOTHING, RECEIPT_END, RECEIPT_DEAD };
 
-/* One recv(). Closes the connection on an error. A socket that gave less than was asked for is empty, unless its end comes next. */
-static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, uint32_t *received) {
+/*
+ * One recv() of up to `room` bytes and, where `tail` is given, RECEIVE_TAIL_BYTES more. Closes the connection on an error. A socket that gave
+ * less than was asked for is empty, unless its end comes next.
+ */
+static enum receipt receive(pump *p, int32_t number, uint8_t *to, size_t room, uint8_t *tail, uint32_t *received) {
   pump_conn *c = conn_at(p, number);
+  struct iovec parts[] = {{.iov_base = to, .iov_len = room}, {.iov_base = tail, .iov_len = RECEIVE_TAIL_BYTES}};
+  if (tail != NULL) room += RECEIVE_TAIL_BYTES;
   ssize_t count;
   *received = 0;
   do {
-    count = direct_recv(c->fd, to, room);
+    count = tail == NULL ? direct_recv(c->fd, to, room) : direct_recv_parts(c->fd, parts, 2);
   } while (count < 0 && errno == EINTR);
   if (count > 0) {
     *received = (uint32_t)count;
@@ -172,17 +178,24 @@ static void serve_into(pump *p, int32_t number) {
   while (c->into_left > 0 && (c->flags & (CONN_READABLE | CONN_EOF)) == CONN_READABLE && budget > 0) {
     const uint32_t room = c->into_left < budget ? c->into_left : budget;
     uint8_t *to = arena_at(c->into_arena, c->into_offset, room);
+    uint8_t tail[RECEIVE_TAIL_BYTES];
     uint32_t received;
     if (to == NULL) {
       conn_close(p, number, EFAULT, true);
       return;
     }
-    const enum receipt receipt = receive(p, number, to, room, &received);
+    const enum receipt receipt = receive(p, number, to, room, room == c->into_left ? tail : NULL, &received);
     if (receipt == RECEIPT_DEAD) return;
-    c->into_offset += received;
-    c->into_left -= received;
-    budget -= received;
-    if (receipt != RECEIPT_BYTES || received < room) break;
+    const uint32_t placed = received < room ? received : room;
+    c->into_offset += placed;
+    c->into_left -= placed;
+    budget -= placed;
+    /* Nothing is held while a place waits for bytes: what came behind them is the first. */
+    if (received > placed && !held_keep(p, c, tail, received - placed, false)) {
+      conn_close(p, number, ENOMEM, true);
+      return;
+    }
+    if (receipt != RECEIPT_BYTES || placed < room) break;
   }
   if (c->into_left > 0) {
     if ((c->flags & CONN_EOF) != 0) conn_close(p, number, 0, true);
@@ -226,7 +239,7 @@ static void serve_own(pump *p, int32_t number) {
     size_t room = own->bytes - c->own_tail;
     const size_t most = held > p->receive_bytes ? held : p->receive_bytes;
     if (room > most) room = most;
-    receipt = receive(p, number, own->base + c->own_tail, room, &received);
+    receipt = receive(p, number, own->base + c->own_tail, room, NULL, &received);
     if (receipt == RECEIPT_DEAD) return;
     c->own_tail += received;
   }
@@ -245,8 +258,9 @@ static bool serve_shared(pump *p, int32_t number) {
   uint32_t received = 0;
   enum receipt receipt = RECEIPT_NOTHING;
   if (wants_bytes(p, c, held)) {
-    const uint32_t room = free_bytes - held < p->receive_bytes ? free_bytes - held : p->receive_bytes;
-    receipt = receive(p, number, to + held, room, &received);
+    const uint32_t most = held == 0 && (c->flags & CONN_LARGE) != 0 && RECEIVE_HEAD_BYTES < p->receive_bytes ? RECEIVE_HEAD_BYTES : p->receive_bytes;
+    const uint32_t room = free_bytes - held < most ? free_bytes - held : most;
+    receipt = receive(p, number, to + held, room, NULL, &received);
     if (receipt == RECEIPT_DEAD) return true;
   }
   const uint32_t total = held + received;

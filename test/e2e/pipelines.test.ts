@@ -7,7 +7,8 @@ import { replyEnd } from '../helpers/resp-reply.js';
 import { startTestServer, type TestServer } from '../helpers/server.js';
 import { multibulk } from '../helpers/session.js';
 
-const VALUE_BYTES = [24, 25, 100, 1000, 5000];
+/** Copied by words, by the addon, sent from where they lie. */
+const VALUE_BYTES = [24, 25, 100, 1000, 5000, 20_000, 300_000];
 const RUNS = 30;
 const HISTORY = 60;
 
