@@ -116,6 +116,7 @@ export class Cache {
    */
   set(key: Key, value: Value, options?: SetOptions): boolean {
     const keyspace = this.#keyspace;
+    this.#checkLog();
     const source = this.#encodeValue(value);
     const ttlMs = options?.ttl === undefined ? NO_EXPIRY : this.#expiry(options.ttl);
     const hash = this.#lock(key);
@@ -147,6 +148,7 @@ export class Cache {
 
   /** Removes a key; true when it existed. */
   delete(key: Key): boolean {
+    this.#checkLog();
     const hash = this.#lock(key);
     if (this.#keyspace.isRebuilding) this.#keyspace.noteWritten(hash);
     const found = this.#find(hash);
@@ -158,6 +160,7 @@ export class Cache {
   /** Removes a key if it has this value, in one step (to give back a lock that others may have taken over); true when it did. */
   deleteIf(key: Key, value: Value): boolean {
     const keyspace = this.#keyspace;
+    this.#checkLog();
     const expected = this.#encodeValue(value);
     const hash = this.#lock(key);
     const matches =
@@ -175,6 +178,7 @@ export class Cache {
    * @throws CacheError ERR_ENTRESOL_NOT_AN_INTEGER when the value or the sum is not an integer below 2^53
    */
   incr(key: Key, by = 1): number {
+    this.#checkLog();
     const keyspace = this.#keyspace;
     const hash = this.#lock(key);
     try {
@@ -214,6 +218,7 @@ export class Cache {
 
   /** Sets the time to live in milliseconds (Infinity = none); false when the key is absent. */
   expire(key: Key, ttl: number): boolean {
+    this.#checkLog();
     const keyspace = this.#keyspace;
     const ttlMs = ttl === Number.POSITIVE_INFINITY ? NO_EXPIRY : this.#expiry(ttl);
     const hash = this.#lock(key);
@@ -272,6 +277,7 @@ export class Cache {
   /** Empties database 0 (all namespaces). */
   clear(): void {
     this.#checkOpen();
+    this.#checkLog();
     this.#keyspace.closeGate();
     this.#keyspace.flush(0);
     this.#keyspace.openGate();
@@ -284,6 +290,17 @@ export class Cache {
 
   #checkOpen(): void {
     if (this.#seat.closed) throw new CacheError('ERR_ENTRESOL_CLOSED', 'the cache is closed');
+  }
+
+  /** In a durable pool, what cannot be written down is not done. */
+  #checkLog(): void {
+    const { effects } = this.#keyspace.feed;
+    if (effects !== null && effects.refusal !== 0) {
+      throw new CacheError(
+        'ERR_ENTRESOL_LOG',
+        'the effect log of the pool cannot be written (a full disk?): see the log of its server',
+      );
+    }
   }
 
   /** Encodes the key and locks its shard; returns the hash. */

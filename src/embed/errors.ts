@@ -9,6 +9,8 @@ export const CACHE_ERRORS = {
   ERR_ENTRESOL_WRONG_TYPE: 'The key holds a value that is not a string.',
   ERR_ENTRESOL_NOT_AN_INTEGER: 'incr: the value or the sum is not an integer below 2^53. The value stays.',
   ERR_ENTRESOL_COMPUTE_TIMEOUT: 'getOrCompute: another caller has been computing for longer than waitTimeout.',
+  ERR_ENTRESOL_LOG:
+    'The pool is durable, and its effect log cannot be written: the disk is full, for example. Nothing has changed.',
   ERR_ENTRESOL_OPTION: 'An option has a value that cannot be used.',
 } as const;
 

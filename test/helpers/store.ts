@@ -24,6 +24,7 @@ export interface TestStoreOptions {
   readonly dramBytes?: number;
   readonly capacityBytes?: number;
   readonly policy?: PolicyName;
+  readonly durability?: 'volatile' | 'durable';
 }
 
 /** A fresh store of its own. */
@@ -35,6 +36,7 @@ export function openTestStore(options: TestStoreOptions = {}): Keyspace {
     capacityBytes: options.capacityBytes ?? 0,
     policy: options.policy ?? 'noeviction',
     shards: 32,
+    durability: options.durability ?? 'volatile',
   });
   const keyspace = attach(handle);
   opened.push(() => {

@@ -145,6 +145,12 @@ export class MemcachedContext {
   }
 
   /** One line, unless the client asked for none. */
+  /** Of a durable pool: writes are refused, since they cannot be written down. */
+  get isLogRefused(): boolean {
+    const { effects } = this.keyspace.feed;
+    return effects !== null && effects.refusal !== 0;
+  }
+
   answer(line: Uint8Array): void {
     if (!this.hasNoreply) this.reply.line(line);
   }

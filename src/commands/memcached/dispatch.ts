@@ -76,6 +76,8 @@ export function execute(context: MemcachedContext): void {
   const entry = TABLE[context.word(Request.command)];
   const count = context.tokenCount;
   if (count < entry.minTokens || count > entry.maxTokens) return context.reply.line(Replies.ERROR);
+  if (entry.isWrite && context.isLogRefused && context.word(Request.command) !== CommandCode.META_GET)
+    return context.answer(Replies.LOG_REFUSED);
   entry.run(context);
 }
 

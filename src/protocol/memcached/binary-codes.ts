@@ -86,6 +86,7 @@ export const enum Status {
   UNKNOWN_COMMAND = 0x81,
   NO_MEMORY = 0x82,
   NOT_SUPPORTED = 0x83,
+  TEMPORARY_FAILURE = 0x86,
 }
 
 function bytes(text: string): Uint8Array {
@@ -103,4 +104,5 @@ STATUS_TEXTS[Status.NON_NUMERIC] = bytes('Non-numeric server-side value for incr
 STATUS_TEXTS[Status.AUTH_ERROR] = bytes('Auth failure.');
 STATUS_TEXTS[Status.UNKNOWN_COMMAND] = bytes('Unknown command');
 STATUS_TEXTS[Status.NO_MEMORY] = bytes('Out of memory');
+STATUS_TEXTS[Status.TEMPORARY_FAILURE] = bytes('Temporary failure');
 STATUS_TEXTS[Status.NOT_SUPPORTED] = bytes('key holds a value that is not a string');

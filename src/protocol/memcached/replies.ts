@@ -22,6 +22,7 @@ export const Replies = {
   // Meta.
   META_NOOP: line('MN'),
   META_MISS: line('EN'),
+  LOG_REFUSED: line('SERVER_ERROR the effect log cannot be written'),
   // The client's errors.
   BAD_FORMAT: line('CLIENT_ERROR bad command line format'),
   BAD_DELETE: line('CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]'),

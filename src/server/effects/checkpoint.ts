@@ -50,7 +50,7 @@ export function writeCheckpoint(
   return bytes;
 }
 
-class CheckpointTarget implements SnapshotTarget {
+export class CheckpointTarget implements SnapshotTarget {
   readonly values = { onPause: null as (() => void) | null };
 
   readonly #fd: number;

@@ -98,6 +98,7 @@ export function execute(context: MemcachedContext): void {
     context.takeBinaryKey();
     const entry = TABLE[context.binaryWord(BinaryRecord.opcode)];
     context.isQuiet = entry.isQuiet;
+    if (entry.isWrite && context.isLogRefused) return reply.binary.error(Status.TEMPORARY_FAILURE);
     return entry.run(context);
   }
   reply.binary.error(status);
