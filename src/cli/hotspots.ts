@@ -92,6 +92,9 @@ export async function hotspots(args: readonly string[]): Promise<number> {
 }
 
 async function run(values: ReturnType<typeof parse>): Promise<number> {
+  // First: nothing of the store may be there when the flavour of its writers is chosen.
+  const { traceWrites } = await import('../hotspots/traced.js');
+  const listen = traceWrites();
   const { PRESETS } = await import('../devices/model/presets.js');
   const { WORKLOAD_NAMES } = await import('../hotspots/workloads.js');
   const devices = Object.keys(PRESETS).filter((name) => name !== 'dram');
@@ -107,9 +110,6 @@ async function run(values: ReturnType<typeof parse>): Promise<number> {
   };
   const workload =
     values.from === undefined ? choice('workload', values.workload, WORKLOAD_NAMES) : { file: values.from };
-  // In this order: nothing of the store may be there when the flavour of its writers is chosen.
-  const { traceWrites } = await import('../hotspots/traced.js');
-  const listen = traceWrites();
   const { runHotspots } = await import('../hotspots/run.js');
   const { hotspotsText } = await import('./hotspots-report.js');
   try {

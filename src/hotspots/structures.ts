@@ -12,6 +12,7 @@ export const STRUCTURES = [
   'superblock: gate',
   'superblock: page pool and log queue',
   'superblock: reclaim',
+  'superblock: effect log',
   'superblock: other',
   'shard blocks',
   'participant table',
@@ -34,6 +35,7 @@ export const STRUCTURES = [
   'mailboxes',
   'wait records',
   'interest table',
+  'effect rings',
   'pages not in use yet',
 ] as const;
 
@@ -44,6 +46,7 @@ const NUMBERS = Object.fromEntries(STRUCTURES.map((name, number) => [name, numbe
 /** First words of the superblock's groups. */
 const SUPERBLOCK: readonly (readonly [word: number, structure: Structure])[] = [
   [Super.DEPARTED_STATS_WORD, 'superblock: other'],
+  [Super.EFFECTS_NUMBER_WORD, 'superblock: effect log'],
   [Super.PIN_LOCK_WORD, 'superblock: other'],
   [Super.RECLAIM_LOCK_WORD, 'superblock: reclaim'],
   [Super.PAGE_LOCK_WORD, 'superblock: page pool and log queue'],
@@ -70,6 +73,7 @@ const PAGES: Readonly<Partial<Record<PageKind, Structure>>> = {
   [PageKind.MAILBOX]: 'mailboxes',
   [PageKind.WAITS]: 'wait records',
   [PageKind.INTEREST]: 'interest table',
+  [PageKind.EFFECTS]: 'effect rings',
 };
 
 function groupOf(groups: readonly (readonly [word: number, structure: Structure])[], word: number): Structure {
