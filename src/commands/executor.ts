@@ -11,7 +11,7 @@ import { SlowHolder, Super } from '../layout/superblock.js';
 import { Closing } from '../protocol/driver.js';
 import type { Reply } from '../protocol/resp/reply.js';
 import type { Keyspace } from '../store/keyspace.js';
-import { authorize, refusedInScript, refusedInTransaction } from './acl/authorize.js';
+import { authorize, refusedInTransaction } from './acl/authorize.js';
 import type { Users } from './acl/users.js';
 import type { Client } from './clients/client.js';
 import { charge, endTransaction } from './clients/client-memory.js';
@@ -34,12 +34,13 @@ import { extractKeys } from './keys.js';
 import { dropWork, type LongWork } from './long-work.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
-import { WRITES_DENIED } from './persistence/disk-error.js';
 import type { ScriptRun } from './scripting/script-engine.js';
+import { refusalInScript } from './scripting/script-refusals.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
-import { areUnchanged, hashWatched, type Transaction, type WatchedKey } from './transactions/transaction.js';
+import { SpareTransactions, type Transaction } from './transactions/transaction.js';
 import { reserveRoom } from './transactions/transaction-room.js';
+import { areUnchanged, hashWatched, type WatchedKey } from './transactions/watched-key.js';
 
 export const MAX_KEY_BYTES = 65_535;
 
@@ -56,6 +57,7 @@ export class Executor {
   readonly environment: Environment;
   readonly hub: Hub;
   readonly times: CommandTimes;
+  readonly transactions = new SpareTransactions();
 
   /** A script keeps this worker out of the store: only what needs no store and is allowed then runs. Set by the driver. */
   shutOutBy: SlowHolder = SlowHolder.NONE;
@@ -127,7 +129,7 @@ export class Executor {
     if (client.unrestrictedAt !== this.users.epoch && !authorize(context, command)) return;
     this.keyspace.feed.origin = client.id;
     const transaction = client.transaction;
-    if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction);
+    if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction, keyHashKnown);
     this.call(command, keyHashKnown);
     if (client.attention !== 0) endCaching(client, command);
   }
@@ -164,8 +166,7 @@ export class Executor {
     const exclusive =
       (this.isWriting && this.hub.blocked.hasAlone) ||
       (transaction.flags & (Flag.CHANGES_DB | Flag.SCANS)) !== 0 ||
-      transaction.runsAlone ||
-      transaction.commands.some((command) => command.exclusive);
+      transaction.runsAlone;
     if (exclusive) {
       this.keyspace.closeGate();
       this.held = Held.GATE;
@@ -174,19 +175,20 @@ export class Executor {
     }
     if (watched === null || areUnchanged(this.keyspace, watched)) {
       if (this.isWriting) reserveRoom(context, transaction);
-      this.reply.array(transaction.commands.length);
+      this.reply.array(transaction.count);
       context.inTransaction = true;
       const errorsBefore = this.reply.errorCount;
-      for (let i = 0; i < transaction.commands.length; i++) {
+      for (let i = 0; i < transaction.count; i++) {
         const command = transaction.commands[i];
-        context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
+        context.bind(client, transaction.bytes, transaction.args, transaction.start(i), transaction.argc(i));
         context.command = command;
         const refused = client.unrestrictedAt === this.users.epoch ? null : refusedInTransaction(context, command);
         if (refused !== null) {
           this.reply.error(refused);
           continue;
         }
-        this.hashKeys(command);
+        if (command.keyMode === KeyMode.ONE) context.keyHash = transaction.hash(i);
+        else this.hashKeys(command);
         this.measured(command);
       }
       context.inTransaction = false;
@@ -198,6 +200,7 @@ export class Executor {
     }
     this.unlockAll();
     this.keyspace.releaseReserved();
+    this.transactions.give(transaction);
   }
 
   // ---- refusing
@@ -237,12 +240,13 @@ export class Executor {
     this.reject(null, unknownCommand(word, args));
   }
 
-  private queue(command: Command, transaction: Transaction): void {
+  private queue(command: Command, transaction: Transaction, keyHashKnown: boolean): void {
     if (command.has(Flag.NO_MULTI) || (command.has(Flag.ASKS) && this.environment.control?.workerCount !== 1))
       return this.reject(command, 'ERR Command not allowed inside a transaction');
     // What is queued takes memory too, whatever it does.
     if (this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
-    if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+    const isHashed = command.keyMode === KeyMode.ONE ? this.hashKey(command, keyHashKnown) : this.hashKeys(command);
+    if (!isHashed) return this.reject(command, KEY_TOO_LONG);
     const before = transaction.memoryBytes;
     if (!transaction.queue(command, this.context)) return this.reject(command, 'ERR the transaction is too large');
     charge(this.context.client, this.counters, transaction.memoryBytes - before);
@@ -283,18 +287,13 @@ export class Executor {
     if (command.has(Flag.DENYOOM) && keyspace.isOutOfMemory && !context.largeStaged)
       return this.reject(command, NO_MEMORY);
     if (command.keyMode === KeyMode.ONE && !command.exclusive) {
-      const key = command.firstKey;
-      const length = context.argLength(key);
-      if (length > MAX_KEY_BYTES) return this.reject(command, KEY_TOO_LONG);
-      if (!keyHashKnown) {
-        context.keyHash = keyspace.hash(context.client.db, context.input, context.argOffset(key), length);
-      }
+      if (!this.hashKey(command, keyHashKnown)) return this.reject(command, KEY_TOO_LONG);
       if (command.stage !== null && !context.largeStaged && !command.stage(context)) return this.count(command, true);
       const hash = context.keyHash;
       keyspace.lock(hash);
       this.held = Held.KEY;
       this.heldHash = hash;
-      if (this.isWriting && keyspace.isWatched(hash) && this.mustBeAlone(key, hash)) {
+      if (this.isWriting && keyspace.isWatched(hash) && this.mustBeAlone(command.firstKey, hash)) {
         this.held = Held.NOTHING;
         keyspace.unlock(hash);
         return this.callAlone(command);
@@ -414,25 +413,8 @@ export class Executor {
     const context = this.context;
     const command = this.lookup();
     if (command === null) return this.reply.error('ERR Unknown Redis command called from script');
-    if (!command.accepts(context.argc) || command.run === null) {
-      return this.reject(command, 'ERR Wrong number of args calling Redis command from script');
-    }
-    const isDenied = (command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI | Flag.ASKS)) !== 0;
-    if (isDenied && !(run.mayDebug && command.spec.name === 'debug')) {
-      return this.reject(command, 'ERR This Redis command is not allowed from script');
-    }
-    if (run.isReadOnly && (command.flags & (Flag.WRITE | Flag.MAY_REPLICATE)) !== 0) {
-      return this.reject(command, 'ERR Write commands are not allowed from read-only scripts.');
-    }
-    if (run.isDeniedWrites && command.has(Flag.WRITE)) return this.reject(command, WRITES_DENIED);
-    if (run.isShortOfMemory && !run.hasWritten && command.has(Flag.DENYOOM)) return this.reject(command, NO_MEMORY);
-    if (context.client.unrestrictedAt !== this.users.epoch) {
-      const refused = refusedInScript(context, command, run.outer.context.client);
-      if (refused !== null) return this.reject(command, refused);
-    }
-    const { effects } = this.keyspace.feed;
-    const misconf = effects === null ? '' : writeRefusal(effects, context, command);
-    if (misconf !== '') return this.reject(command, misconf);
+    const refused = refusalInScript(context, command, run);
+    if (refused !== '') return this.reject(command, refused);
     if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
     context.command = command;
     if (command.has(Flag.WRITE) && !run.hasWritten) {
@@ -443,6 +425,16 @@ export class Executor {
   }
 
   // ---- keys and locks
+
+  /** Hashes the key of a command that has exactly one, if need be; false = it is too long. */
+  private hashKey(command: Command, isKnown: boolean): boolean {
+    const context = this.context;
+    const length = context.argLength(command.firstKey);
+    if (length > MAX_KEY_BYTES) return false;
+    if (isKnown) return true;
+    context.keyHash = this.keyspace.hash(context.db, context.input, context.argOffset(command.firstKey), length);
+    return true;
+  }
 
   /** Finds and hashes all keys of the bound request; false = one of them is too long. */
   private hashKeys(command: Command): boolean {
@@ -471,11 +463,16 @@ export class Executor {
     const client = context.client;
     const keyspace = this.keyspace;
     keyspace.lockSet.clear();
-    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(hashWatched(this.keyspace, w));
-    for (let i = 0; i < transaction.commands.length; i++) {
-      context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
-      this.hashKeys(transaction.commands[i]);
-      this.addLocks(transaction.commands[i]);
+    if (watched !== null) for (const w of watched.values()) keyspace.lockSet.add(hashWatched(keyspace, w));
+    for (let i = 0; i < transaction.count; i++) {
+      const command = transaction.commands[i];
+      if (command.keyMode === KeyMode.ONE) {
+        keyspace.lockSet.add(transaction.hash(i));
+        continue;
+      }
+      context.bind(client, transaction.bytes, transaction.args, transaction.start(i), transaction.argc(i));
+      this.hashKeys(command);
+      this.addLocks(command);
     }
     keyspace.lockSet.acquire();
     this.held = Held.SET;

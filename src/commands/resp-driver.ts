@@ -139,7 +139,7 @@ export class RespDriver implements Driver<Client> {
       user: client.user.name,
       db: client.db,
       flags: flags === '' ? 'N' : flags,
-      multi: client.transaction === null ? -1 : client.transaction.commands.length,
+      multi: client.transaction === null ? -1 : client.transaction.count,
       watch: client.watched === null ? 0 : client.watched.size,
       queryBytes: client.suspended ? client.queryBytes : 0,
       transactionBytes: client.transaction?.memoryBytes ?? 0,

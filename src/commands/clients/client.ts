@@ -16,7 +16,8 @@ import type { LongWork } from '../long-work.js';
 import type { Blocked } from '../messaging/blocked.js';
 import type { Subscription } from '../messaging/subscriptions.js';
 import type { Tracking } from '../messaging/tracking.js';
-import type { Transaction, WatchedKey } from '../transactions/transaction.js';
+import type { Transaction } from '../transactions/transaction.js';
+import type { WatchedKey } from '../transactions/watched-key.js';
 
 /** CLIENT REPLY. */
 export const enum ReplyMode {

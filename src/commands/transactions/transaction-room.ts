@@ -7,6 +7,7 @@
  */
 import { itemBytes } from '../../layout/item.js';
 import { Page } from '../../layout/location.js';
+import { MAX_CHUNK_UNITS } from '../../memory/slab-classes.js';
 import type { Context } from '../context.js';
 import { extractKeys } from '../keys.js';
 import { Flag } from '../spec.js';
@@ -15,15 +16,23 @@ import type { Transaction } from './transaction.js';
 /** Slab classes that one transaction may need a page of each for. */
 const CLASSES_MAX = 64;
 
+/** What grows beyond the largest chunk takes pages, for which nothing is set aside. */
+const CHUNK_BYTES_MAX = MAX_CHUNK_UNITS * Page.UNIT_BYTES;
+
 /** The keys' locks are held. */
 export function reserveRoom(context: Context, transaction: Transaction): void {
   const { client, keyspace } = context;
+  const { growingKeys, queuedBytes } = transaction;
+  if (growingKeys === 0) return;
+  // Mostly there is room whatever the keys hold: then nobody needs to look for them.
+  const most = growingKeys * CHUNK_BYTES_MAX + queuedBytes;
+  if (keyspace.pool.hasRoomFor(Math.ceil(most / Page.BYTES) + Math.min(growingKeys, CLASSES_MAX))) return;
   const sizes: number[] = [];
   let total = 0;
-  for (let i = 0; i < transaction.commands.length; i++) {
+  for (let i = 0; i < transaction.count; i++) {
     const command = transaction.commands[i];
     if (!command.has(Flag.DENYOOM)) continue;
-    context.bind(client, transaction.bytes, transaction.args, transaction.starts[i], transaction.argcs[i]);
+    context.bind(client, transaction.bytes, transaction.args, transaction.start(i), transaction.argc(i));
     context.command = command;
     const keyCount = extractKeys(context, command);
     for (let k = 0; k < keyCount; k++) {
@@ -32,7 +41,6 @@ export function reserveRoom(context: Context, transaction: Transaction): void {
       total += size;
     }
   }
-  if (sizes.length === 0) return;
   const pages = Math.ceil(total / Page.BYTES) + Math.min(sizes.length, CLASSES_MAX);
   if (keyspace.pool.hasRoomFor(pages)) return;
   keyspace.reserveIndex(sizes.length);

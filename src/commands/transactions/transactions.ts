@@ -9,13 +9,12 @@ import { keyArg } from '../arguments.js';
 import { charge, endTransaction, endWatch, WATCHED_KEY_BYTES } from '../clients/client-memory.js';
 import type { Context } from '../context.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysFrom } from '../spec.js';
-import { Transaction } from './transaction.js';
 
 const TRANSACTION = Flag.NOSCRIPT | Flag.LOADING | Flag.STALE | Flag.FAST | Flag.ALLOW_BUSY;
 
 function multi(context: Context): void {
   if (context.client.transaction !== null) return context.reply.error('ERR MULTI calls can not be nested');
-  const transaction = new Transaction();
+  const transaction = context.executor.transactions.take();
   context.client.transaction = transaction;
   charge(context.client, context.environment.counters.values, transaction.memoryBytes);
   context.reply.ok();
