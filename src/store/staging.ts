@@ -31,6 +31,8 @@ const ROOM_TRIES = 4;
 /** Chunks this many times as large as its own serve a class without pages. */
 const ROOMY_RATIO = 2;
 
+/** Words of a version, the low one first. */
+const VERSION_WORDS = 2;
 /** What one step of a collection links and unlinks, and the words that it journals, at most. */
 const STEP_CHUNKS = 128;
 const STEP_JOURNAL_WORDS = 32768;
@@ -460,8 +462,7 @@ export abstract class Staging extends ItemCursor {
       const page = (arena << Page.ARENA_SHIFT) | (header >>> PAGE_WORDS_SHIFT);
       this.copies.forget(page, (header & PAGE_WORDS_MASK) >>> UNIT_WORDS_SHIFT);
     }
-    this.journal.save(arena, item.i32, header + Item.VERSION_LOW_WORD);
-    this.journal.save(arena, item.i32, header + Item.VERSION_HIGH_WORD);
+    this.journal.saveRange(arena, item.i32, header + Item.VERSION_LOW_WORD, VERSION_WORDS);
     this.nextVersion(hash, item, header);
   }
 

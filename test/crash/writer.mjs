@@ -229,6 +229,7 @@ function touchCollection() {
     else if (!found && kind === 0) c.insertPair(member, 0, member.length, member, 0, member.length, 0);
     else if (!found && kind === 1) c.insert(member, 0, member.length);
     else if (!found) c.insertScored(random(20), member, 0, member.length);
+    else if (kind === 2) c.changeScore(random(20), member, 0, member.length);
   }
   keyspace.unlock(hash);
 }

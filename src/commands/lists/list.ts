@@ -8,7 +8,6 @@ import { integerArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, NOT_POSITIVE, OUT_OF_RANGE, wrongArity } from '../errors.js';
 import { isLong, replyElements } from '../long-work.js';
-import { members } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
   End,
@@ -67,10 +66,17 @@ function pop(context: Context, end: End): void {
   if (list === null) return;
   if (!list.exists) return hasCount ? reply.nilArray() : reply.nil();
   if (count === 0) return reply.array(0);
-  if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+  if (hasCount) {
+    if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+    notifyPopped(context, list, end, 1);
+    return replyTaken(context);
+  }
+  // From where it lies: once the list can be changed, the removal does not fail.
+  if (list.makeChangeable() !== Change.DONE) return reply.error(NO_MEMORY);
+  seekEnd(list, end);
+  replyElement(context, list);
+  list.remove();
   notifyPopped(context, list, end, 1);
-  if (hasCount) replyTaken(context);
-  else reply.bulk(members.bytes, 0, members.lengths[0]);
 }
 
 function lpop(context: Context): void {

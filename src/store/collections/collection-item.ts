@@ -36,6 +36,10 @@ export abstract class CollectionItem extends TreeBuilder {
   protected shape: Shape = HASHES;
   protected keyHash = 0;
   protected readonly scratch = Bytes.allocate(32);
+  /** Sorted sets: a search for a member has set the position of `side`, which no change but its own has touched since. */
+  protected isSidePlaced = false;
+  /** No member has this hash: the position of `side` is where one belongs. -1 = not known. */
+  protected vacantHash = -1;
   /** Where the item lies; page 0 = the key does not exist. */
   protected page = NO_PAGE;
   protected unit = 0;
@@ -135,6 +139,8 @@ export abstract class CollectionItem extends TreeBuilder {
 
   #bindNothing(): void {
     this.page = NO_PAGE;
+    this.isSidePlaced = false;
+    this.vacantHash = -1;
     this.isPackedLeaf = true;
     this.prefixBytes = this.order === Order.SCORE ? SCORE_BYTES : 0;
     this.side.bindNone();
@@ -146,6 +152,8 @@ export abstract class CollectionItem extends TreeBuilder {
     if (this.item !== value) this.item = value;
     this.page = page;
     this.unit = unit;
+    this.isSidePlaced = false;
+    this.vacantHash = -1;
     this.#itemOffset = itemOffset;
     this.root = rootOffset(valueOffset);
     const arena = page >>> Page.ARENA_SHIFT;
@@ -158,7 +166,9 @@ export abstract class CollectionItem extends TreeBuilder {
     } else {
       this.prefixBytes = this.order === Order.SCORE ? SCORE_BYTES : this.order === Order.HASH ? HASH_BYTES : 0;
       this.openTree(value, arena, (body >>> 2) + Root.MAIN_WORD);
-      this.side.bind(value, arena, (body >>> 2) + Root.SIDE_WORD, this.keyHash, this.shape.sideValued);
+      const isScored = this.order === Order.SCORE;
+      this.isEven = isScored || this.order === Order.HASH;
+      this.side.bind(value, arena, (body >>> 2) + Root.SIDE_WORD, this.keyHash, this.shape.sideValued, isScored);
     }
   }
 

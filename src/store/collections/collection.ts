@@ -17,24 +17,15 @@
 import type { Bytes } from '../../layout/bytes.js';
 import { Order, Root } from '../../layout/collection.js';
 import { Page } from '../../layout/location.js';
-import { Leaf } from '../../layout/node.js';
-import { CollectionItem } from './collection-item.js';
+import { CollectionChange } from './collection-change.js';
 import type { Bound } from './leaf-reader.js';
 import { Change } from './shapes.js';
-import { type SideElement, writeMember } from './side-tree.js';
+import type { SideElement } from './side-tree.js';
 
-/** What a sorted set's side tree is searched by, and its whole keys. */
-const MEMBER_HASH_BYTES = 4;
-const MEMBER_BYTES = 12;
 /** How often room is made for two elements at once. */
 const ROOM_TRIES = 4;
 
-export class Collection extends CollectionItem {
-  /** Elements. */
-  get count(): number {
-    return this.exists ? this.treeCount : 0;
-  }
-
+export class Collection extends CollectionChange {
   // ---- marks and meta words: the family's own
 
   get marks(): number {
@@ -49,6 +40,13 @@ export class Collection extends CollectionItem {
 
   meta(index: number): number {
     return this.item.i32[(this.root >>> 2) + 1 + index];
+  }
+
+  /** All of them at once. The key exists. */
+  readMetas(values: Int32Array): void {
+    const { i32 } = this.item;
+    const first = (this.root >>> 2) + 1;
+    for (let i = 0; i < values.length; i++) values[i] = i32[first + i];
   }
 
   /** The key exists. */
@@ -116,56 +114,11 @@ export class Collection extends CollectionItem {
     return this.exists ? this.position : 0;
   }
 
-  /**
-   * To the element with this key: hash field, set member, member of a sorted set, stream id. False = there is none; the cursor is then
-   * where an insertion of it belongs (by bytes: on the first behind it; in a sorted set anywhere, its score decides).
-   */
-  seekKey(bytes: Bytes, offset: number, length: number): boolean {
-    if (!this.exists) {
-      this.aimAt(bytes, offset, length);
-      return false;
-    }
-    if (this.order === Order.BYTES) {
-      this.aimAtBytes(bytes, offset, length);
-      return this.moveToTarget();
-    }
-    if (this.isPackedLeaf) {
-      this.aimAt(bytes, offset, length);
-      return this.scanLeaf();
-    }
-    const hash = this.keyspace.hash(0, bytes, offset, length);
-    if (this.order === Order.SCORE) return this.#seekMemberByHash(hash >>> 0, bytes, offset, length);
-    this.aimAtHash(hash, bytes, offset, length);
-    return this.moveToTarget();
-  }
-
-  #seekMemberByHash(hash: number, bytes: Bytes, offset: number, length: number): boolean {
-    const { side, scratch } = this;
-    scratch.view.setUint32(0, hash, false);
-    side.seek(scratch, 0, MEMBER_HASH_BYTES);
-    while (!side.atEnd) {
-      side.load();
-      const { view } = side.key;
-      if (view.getUint32(side.keyOffset, false) !== hash) return false;
-      this.aimAtMember(view.getFloat64(side.keyOffset + MEMBER_HASH_BYTES, false), bytes, offset, length);
-      if (this.moveToTarget()) return true;
-      side.next();
-    }
-    return false;
-  }
-
   /** Sorted sets: to the first element with at least this score (Bound.BEFORE) or with a greater one (Bound.AFTER). */
   seekScore(score: number, bound: Bound): void {
     if (!this.exists) return;
     this.aimAtScore(score, bound);
     this.moveToTarget();
-  }
-
-  /** Sorted sets: to the first element that does not stand before (score, member); true when it is that. */
-  seekMember(score: number, bytes: Bytes, offset: number, length: number): boolean {
-    if (!this.exists) return false;
-    this.aimAtMember(score, bytes, offset, length);
-    return this.moveToTarget();
   }
 
   /**
@@ -177,17 +130,12 @@ export class Collection extends CollectionItem {
     this.moveToTarget();
   }
 
-  /** Hash of the key of the element at the position, of a tree ordered by hash. */
-  get elementHash(): number {
-    return this.leaf.view.getUint32(this.elementOffset(this.slot), true);
-  }
-
   // ---- changing
 
   /** Inserts an element without value before the position: list, set (behind a seekKey that found nothing). */
   insert(key: Bytes, offset: number, length: number): Change {
-    this.#setNew(key, offset, length);
-    return this.#insertNew();
+    this.setNew(key, offset, length);
+    return this.insertNew();
   }
 
   /** Inserts key and value before the position: hash (behind a seekKey that found nothing), stream. */
@@ -200,17 +148,17 @@ export class Collection extends CollectionItem {
     valueLength: number,
     expiryMs: number,
   ): Change {
-    this.#setNew(key, offset, length);
-    this.#setNewValue(value, valueOffset, valueLength, expiryMs);
-    return this.#insertNew();
+    this.setNew(key, offset, length);
+    this.setNewValue(value, valueOffset, valueLength, expiryMs);
+    return this.insertNew();
   }
 
   /** Adds a member that is not there to a sorted set, where it belongs. */
   insertScored(score: number, key: Bytes, offset: number, length: number): Change {
     this.seekMember(score, key, offset, length);
-    this.#setNew(key, offset, length);
+    this.setNew(key, offset, length);
     this.newScore = score;
-    return this.#insertNew();
+    return this.insertNew();
   }
 
   /** Gives the element at the position, whose member these bytes are (and none of a collection's), another score. */
@@ -227,10 +175,22 @@ export class Collection extends CollectionItem {
       this.rescoreHere(score, to);
       return Change.DONE;
     }
+    const hash = this.keyspace.hash(0, key, offset, length) >>> 0;
+    this.setNew(key, offset, length);
+    this.newScore = score;
+    this.seekSide(hash, before);
+    const isAlone = this.side.isAlone(hash);
+    this.mark();
+    this.seekMember(score, key, offset, length);
+    if (isAlone && this.canMoveMarked()) {
+      this.side.rescore(score);
+      this.moveMarked();
+      return Change.DONE;
+    }
     // The new place first: what finds no memory has lost nothing.
     if (this.insertScored(score, key, offset, length) !== Change.DONE) return Change.NO_MEMORY;
     this.seekMember(before, key, offset, length);
-    this.#removeMember();
+    this.removeMember();
     this.removeFromTree();
     this.seekMember(score, key, offset, length);
     return Change.DONE;
@@ -239,15 +199,20 @@ export class Collection extends CollectionItem {
   /** Gives the element at the position another value and expiry. */
   replaceValue(value: Bytes, valueOffset: number, valueLength: number, expiryMs: number): Change {
     this.load();
-    this.#setNew(this.key, this.keyOffset, this.keyLength);
-    this.#setNewValue(value, valueOffset, valueLength, expiryMs);
-    return this.#replaceWithNew();
+    this.setNew(this.key, this.keyOffset, this.keyLength);
+    this.setNewValue(value, valueOffset, valueLength, expiryMs);
+    return this.replaceWithNew();
   }
 
   /** Lists: puts another element in place of the one at the position. */
   replace(key: Bytes, offset: number, length: number): Change {
-    this.#setNew(key, offset, length);
-    return this.#replaceWithNew();
+    this.setNew(key, offset, length);
+    return this.replaceWithNew();
+  }
+
+  /** Brings the collection, which exists, to where it can be changed: removals do not fail then. */
+  makeChangeable(): Change {
+    return this.beginChange() ? Change.DONE : Change.NO_MEMORY;
   }
 
   /** Removes the element at the position. */
@@ -261,27 +226,9 @@ export class Collection extends CollectionItem {
       this.removeHere();
       return Change.DONE;
     }
-    if (this.order === Order.SCORE) this.#removeMember();
+    if (this.order === Order.SCORE) this.removeMember();
     this.removeFromTree();
     return Change.DONE;
-  }
-
-  #removeMember(): void {
-    this.load();
-    const hash = this.keyspace.hash(0, this.key, this.keyOffset, this.keyLength);
-    writeMember(this.scratch.view, hash >>> 0, this.score);
-    if (!this.side.seek(this.scratch, 0, MEMBER_BYTES))
-      throw new Error('a member of a sorted set is not in its side tree');
-    this.side.remove();
-  }
-
-  /** Deletes the key. */
-  removeKey(): void {
-    const { keyspace } = this;
-    keyspace.standOn(this.keyHash, this.page, this.unit);
-    this.rememberKey();
-    keyspace.remove();
-    this.slot = 0;
   }
 
   /** Makes the key with an empty collection (streams). */
@@ -292,119 +239,6 @@ export class Collection extends CollectionItem {
   /** Makes a packed collection a tree whatever its size (a member that Redis would not keep in an intset or a listpack). */
   unpack(): Change {
     return !this.exists || !this.isPackedLeaf ? Change.DONE : this.makeTree();
-  }
-
-  #setNew(key: Bytes, offset: number, length: number): void {
-    if (this.newKey !== key) this.newKey = key;
-    this.newKeyOffset = offset;
-    this.newKeyLength = length;
-    this.newValueLength = 0;
-    this.newExpiryMs = 0;
-  }
-
-  #setNewValue(value: Bytes, offset: number, length: number, expiryMs: number): void {
-    if (this.newValue !== value) this.newValue = value;
-    this.newValueOffset = offset;
-    this.newValueLength = length;
-    this.newExpiryMs = expiryMs;
-  }
-
-  /** True when the new element is one that packed collections do not have. */
-  get #isTooLong(): boolean {
-    const { newKeyLength, newValueLength, packedElementMax } = this;
-    return (
-      newKeyLength > packedElementMax ||
-      newValueLength > packedElementMax ||
-      this.isBlobSized(newKeyLength, newValueLength)
-    );
-  }
-
-  #insertNew(): Change {
-    if (this.exists && !this.beginChange()) return Change.NO_MEMORY;
-    if (!this.isPackedLeaf) return this.#insertInTree();
-    const bytes = this.bytesFor(this.newKeyLength, this.newValueLength, this.newExpiryMs);
-    const live = this.exists ? this.liveBytes : Leaf.HEADER_BYTES;
-    const isTree =
-      this.count >= this.packedEntriesMax ||
-      this.#isTooLong ||
-      live + bytes + Leaf.SLOT_BYTES > this.shape.packedBytesMax;
-    if (isTree) return this.#insertUnpacked();
-    if (this.exists && this.gap >= bytes + Leaf.SLOT_BYTES) {
-      this.insertHere(bytes);
-      return Change.DONE;
-    }
-    return this.growPacked(bytes, 0);
-  }
-
-  /** Makes the collection a tree and inserts the new element there. */
-  #insertUnpacked(): Change {
-    const { newKey, newKeyOffset, newKeyLength, newValue, newValueOffset, newValueLength, newExpiryMs, newScore } =
-      this;
-    const rank = this.slot;
-    const wasAbsent = !this.exists;
-    if (this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
-    this.#setNew(newKey, newKeyOffset, newKeyLength);
-    this.#setNewValue(newValue, newValueOffset, newValueLength, newExpiryMs);
-    this.newScore = newScore;
-    if (this.order === Order.SCORE) this.seekMember(newScore, newKey, newKeyOffset, newKeyLength);
-    else if (this.order === Order.POSITION) this.moveToRank(rank);
-    else this.seekKey(newKey, newKeyOffset, newKeyLength);
-    const change = this.#insertInTree();
-    if (change !== Change.DONE && wasAbsent) this.removeKey();
-    return change;
-  }
-
-  #insertInTree(): Change {
-    if (this.order === Order.HASH || this.order === Order.SCORE) {
-      this.newHash = this.keyspace.hash(0, this.newKey, this.newKeyOffset, this.newKeyLength) >>> 0;
-    }
-    if (!this.planInsert()) return Change.NO_MEMORY;
-    if (this.order === Order.SCORE) {
-      const { side, scratch } = this;
-      writeMember(scratch.view, this.newHash, this.newScore);
-      if (!side.plan(scratch, 0, MEMBER_BYTES, scratch, 0, 0)) {
-        this.dropPlan();
-        return Change.NO_MEMORY;
-      }
-      side.apply();
-    }
-    this.applyInsert();
-    return Change.DONE;
-  }
-
-  #replaceWithNew(): Change {
-    if (!this.beginChange()) return Change.NO_MEMORY;
-    if (!this.isPackedLeaf) {
-      if (this.order === Order.HASH) this.newHash = this.elementHash;
-      return this.replaceInTree() ? Change.DONE : Change.NO_MEMORY;
-    }
-    const bytes = this.bytesFor(this.newKeyLength, this.newValueLength, this.newExpiryMs);
-    if (this.#isTooLong || this.liveBytes + bytes > this.shape.packedBytesMax) return this.#replaceUnpacked();
-    if (this.fitsOver(bytes)) {
-      this.overwriteHere(bytes);
-      return Change.DONE;
-    }
-    if (this.gap >= bytes) {
-      this.replaceHere(bytes);
-      return Change.DONE;
-    }
-    return this.growPacked(bytes, 1);
-  }
-
-  #replaceUnpacked(): Change {
-    const { newKey, newKeyOffset, newKeyLength, newValue, newValueOffset, newValueLength, newExpiryMs, slot } = this;
-    if (this.makeTree() !== Change.DONE) return Change.NO_MEMORY;
-    if (this.order === Order.POSITION) this.moveToRank(slot);
-    else this.seekKey(newKey, newKeyOffset, newKeyLength);
-    if (this.order === Order.POSITION) {
-      this.#setNew(newKey, newKeyOffset, newKeyLength);
-    } else {
-      // The key's bytes in the tree: the packed ones may go when memory is looked for.
-      this.load();
-      this.#setNew(this.key, this.keyOffset, this.keyLength);
-    }
-    this.#setNewValue(newValue, newValueOffset, newValueLength, newExpiryMs);
-    return this.#replaceWithNew();
   }
 
   // ---- the side tree: streams and hashes

@@ -76,8 +76,13 @@ export class InnerWriter extends TreeReader {
 
   /** Adds to the counts above the open leaf and in the root. */
   protected addToCounts(by: number): void {
-    for (let depth = 0; depth < this.levels - 1; depth++) this.#addToEntry(depth, by);
+    this.addToCountsFrom(0, by);
     this.addToRoot(this.rootWord + Root.COUNT_WORD, by);
+  }
+
+  /** Adds to the counts above the open leaf from a depth of the path on. */
+  protected addToCountsFrom(first: number, by: number): void {
+    for (let depth = first; depth < this.levels - 1; depth++) this.#addToEntry(depth, by);
   }
 
   #addToEntry(depth: number, by: number): void {

@@ -13,13 +13,21 @@ const MIB = 1024 * 1024;
 const PATIENCE_MS = 120_000;
 const STREAM_LIKE: Shape = { ...HASHES, order: Order.BYTES };
 
+/** Numbers below a limit that are the same in every run. */
+function pseudoRandom(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state % limit;
+  };
+}
+
 /** A permutation of 0..n-1 that always is the same. */
 function shuffled(n: number): number[] {
   const order = Array.from({ length: n }, (_, i) => i);
-  let state = 12345;
+  const next = pseudoRandom(12345);
   for (let i = n - 1; i > 0; i--) {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    const k = state % (i + 1);
+    const k = next(i + 1);
     [order[i], order[k]] = [order[k], order[i]];
   }
   return order;
@@ -121,6 +129,61 @@ describe.each([
     keyspace.leaveBatch();
     expect(keyspace.graveyard.count).toBe(0);
     checkInvariants(keyspace);
+  });
+});
+
+describe('scores', () => {
+  const keyspace = openTestStore({ dramBytes: 64 * MIB });
+  const key = Bytes.from('ranked');
+  const hash = keyspace.hash(0, key, 0, key.length);
+  const members = ascending(ELEMENTS / 2).map((i) => Bytes.from(`member:${i}`));
+  const scores = members.map((_, i) => i);
+  const next = pseudoRandom(777);
+
+  function command(work: (c: Collection) => void): void {
+    keyspace.enterBatch();
+    keyspace.lock(hash);
+    const c = keyspace.collections[0];
+    c.open(SORTED_SETS, hash, 0, key, 0, key.length);
+    work(c);
+    keyspace.unlock(hash);
+    keyspace.leaveBatch();
+  }
+
+  function move(c: Collection, i: number, score: number): void {
+    const { length } = members[i];
+    must(c.seekKey(members[i], 0, length));
+    must(c.changeScore(score, members[i], 0, length) === Change.DONE);
+    scores[i] = score;
+    c.load();
+    must(c.score === score && c.keyLength === length);
+  }
+
+  it('change by little, by much, and all to one', { timeout: PATIENCE_MS }, () => {
+    for (let i = 0; i < members.length; i++) {
+      command((c) => must(c.insertScored(scores[i], members[i], 0, members[i].length) === Change.DONE));
+    }
+    for (let round = 0; round < 60; round++) {
+      command((c) => {
+        for (let k = 0; k < 500; k++) {
+          const i = next(members.length);
+          if (round % 3 === 0) move(c, i, scores[i] + next(9) - 4);
+          else if (round % 3 === 1) move(c, i, next(1_000_000) / 64 - 3000);
+          else if (round > 40) move(c, i, 5);
+        }
+      });
+      if (round % 20 === 19) checkInvariants(keyspace);
+    }
+    const order = ascending(members.length).sort(
+      (a, b) => scores[a] - scores[b] || Buffer.compare(members[a].u8, members[b].u8),
+    );
+    command((c) => {
+      expect(c.count).toBe(members.length);
+      for (let rank = 0; rank < order.length; rank += 7) {
+        must(c.seekKey(members[order[rank]], 0, members[order[rank]].length));
+        must(c.rank === rank);
+      }
+    });
   });
 });
 

@@ -20,6 +20,11 @@ export const enum Bound {
   AFTER = -1,
 }
 
+/** Fewer elements are found as fast by halving. */
+export const GUESS_MIN = 8;
+/** Steps from where the place has been guessed; what is further away is found by halving. */
+export const WALK_MAX = 8;
+
 export class LeafReader {
   // ---- the element at the position, set by load
   key: Bytes;
@@ -49,6 +54,8 @@ export class LeafReader {
   protected capacity = 0;
   protected leafArena = 0;
   protected prefixBytes = 0;
+  /** Elements of the tree are spread evenly by their hash or score: see searchEvenly. */
+  protected isEven = false;
 
   // ---- what a search looks for
   protected targetBytes: Bytes;
@@ -56,6 +63,8 @@ export class LeafReader {
   protected targetLength = 0;
   protected targetHash = 0;
   protected targetScore = 0;
+  /** Hash or score. */
+  protected targetNumber = 0;
   protected targetBound: Bound = Bound.EXACT;
 
   constructor(memory: Memory) {
@@ -193,22 +202,27 @@ export class LeafReader {
 
   #compareKey(leaf: Bytes, start: number): number {
     let at = start;
-    let { u8 } = leaf;
+    let { u8, view } = leaf;
     if (u8[at] === ElementCode.EXPIRES) at += 1 + ElementCode.EXPIRY_BYTES;
     let length = u8[at++];
     if (length === ElementCode.BLOB) {
-      const page = leaf.view.getUint32(at, true);
-      length = leaf.view.getUint32(at + 6, true);
-      at = locationOffset(page, leaf.view.getUint16(at + 4, true)) + Node.HEADER_BYTES;
-      u8 = this.arenas[page >>> Page.ARENA_SHIFT].u8;
+      const page = view.getUint32(at, true);
+      length = view.getUint32(at + 6, true);
+      at = locationOffset(page, view.getUint16(at + 4, true)) + Node.HEADER_BYTES;
+      ({ u8, view } = this.arenas[page >>> Page.ARENA_SHIFT]);
     } else {
       if (length >= ElementCode.LONG) length = ElementCode.LONG + ((length - ElementCode.LONG) << 8) + u8[at++];
       if (this.valued) at += u8[at] >= ElementCode.LONG ? 2 : 1;
     }
-    const target = this.targetBytes.u8;
-    const { targetOffset, targetLength } = this;
+    const { targetBytes, targetOffset, targetLength } = this;
+    const { view: targetView, u8: target } = targetBytes;
     const common = Math.min(length, targetLength);
-    for (let i = 0; i < common; i++) {
+    let i = 0;
+    for (; i <= common - 4; i += 4) {
+      const difference = view.getUint32(at + i, false) - targetView.getUint32(targetOffset + i, false);
+      if (difference !== 0) return difference;
+    }
+    for (; i < common; i++) {
       const difference = u8[at + i] - target[targetOffset + i];
       if (difference !== 0) return difference;
     }
@@ -235,6 +249,54 @@ export class LeafReader {
     return isEqual;
   }
 
+  /**
+   * The same in a leaf whose elements have numbers, from `low` to below `high`, that are spread evenly over so small a part of a tree: hashes, and
+   * scores mostly. So the place can be guessed, and guessed better from the number that is found there: three or four elements are looked at
+   * where halving looks at seven, each on a cache line of its own.
+   */
+  protected searchEvenly(low: number, high: number): boolean {
+    const count = this.leafCount;
+    const density = count / (high - low);
+    if (count < GUESS_MIN || !(density > 0)) return this.searchLeaf();
+    const wanted = this.targetNumber;
+    let at = clamp(((wanted - low) * density) | 0, 0, count - 1);
+    let number = this.#numberAt(at);
+    const better = clamp(at + (((wanted - number) * density) | 0), 0, count - 1);
+    if (better !== at) {
+      at = better;
+      number = this.#numberAt(at);
+    }
+    let steps = 0;
+    if (number < wanted) {
+      while (++at < count) {
+        number = this.#numberAt(at);
+        if (number >= wanted) break;
+        if (++steps === WALK_MAX) return this.searchLeaf();
+      }
+    } else {
+      while (at > 0) {
+        const before = this.#numberAt(at - 1);
+        if (before < wanted) break;
+        number = before;
+        at--;
+        if (++steps === WALK_MAX) return this.searchLeaf();
+      }
+    }
+    this.slot = at;
+    if (at === count || number !== wanted) return false;
+    // This one is the first of those with the number, of which there may be several.
+    const order = this.compare(this.leaf, this.elementOffset(at));
+    return order < 0 ? this.searchLeaf() : order === 0;
+  }
+
+  #numberAt(slot: number): number {
+    const at = this.elementOffset(slot);
+    const { view } = this.leaf;
+    if (this.order === Order.HASH) return view.getUint32(at, true);
+    // Keys of a side tree stand behind their length.
+    return this.order === Order.SCORE ? view.getFloat64(at, true) : view.getUint32(at + 1, false);
+  }
+
   /** The same where elements stand in order of insertion: positions on the key, or behind the last element. */
   protected scanLeaf(): boolean {
     const { leaf, targetLength, targetBytes, targetOffset, prefixBytes } = this;
@@ -254,4 +316,8 @@ export class LeafReader {
     this.slot = count;
     return false;
   }
+}
+
+export function clamp(value: number, low: number, high: number): number {
+  return value < low ? low : Math.min(value, high);
 }

@@ -9,12 +9,14 @@ import { Order } from '../../layout/collection.js';
 import { ElementCode, Leaf } from '../../layout/node.js';
 import type { Journal } from '../../memory/journal.js';
 import type { Memory } from '../../memory/memory.js';
-import { copyBytes } from '../../native/copy.js';
+import { addCopy, copyBytes, runCopies } from '../../native/copy.js';
 import { LeafReader } from './leaf-reader.js';
 
-/** Slots moved by a loop; above, by a native call of about 60 ns. */
-const LOOP_SLOTS = 48;
+/** Elements that one native call copies. */
+const COPIES_AT_ONCE = 1024;
 const SCORE_BYTES = 8;
+const SLOT_BITS = 16;
+const SLOT_MASK = 0xffff;
 
 export class LeafWriter extends LeafReader {
   protected readonly journal: Journal;
@@ -59,10 +61,9 @@ export class LeafWriter extends LeafReader {
     const end = base + Leaf.HEADER_BYTES + count * Leaf.SLOT_BYTES;
     if (from !== end) {
       journal.saveRange(leafArena, i32, from >>> 2, ((end + Leaf.SLOT_BYTES + 3) >>> 2) - (from >>> 2));
-      moveSlots(leaf, from + Leaf.SLOT_BYTES, from, end);
     }
+    openSlot(i32, from, end, heap);
     this.#writeNew(base + heap);
-    leaf.view.setUint16(from, heap, true);
     i32[word] = (count + 1) | (heap << Leaf.HEAP_SHIFT);
   }
 
@@ -77,7 +78,7 @@ export class LeafWriter extends LeafReader {
     const end = base + Leaf.HEADER_BYTES + count * Leaf.SLOT_BYTES;
     journal.saveRange(leafArena, i32, word, 2);
     journal.saveRange(leafArena, i32, from >>> 2, ((end + 3) >>> 2) - (from >>> 2));
-    moveSlots(leaf, from, from + Leaf.SLOT_BYTES, end);
+    closeSlot(i32, from, end);
     i32[word + Leaf.DEAD_WORD] += bytes;
     i32[word] -= 1;
   }
@@ -124,9 +125,12 @@ export class LeafWriter extends LeafReader {
       const from = slots + Math.min(slot, target) * Leaf.SLOT_BYTES;
       const end = slots + (Math.max(slot, target) + 1) * Leaf.SLOT_BYTES;
       journal.saveRange(leafArena, leaf.i32, from >>> 2, ((end + 3) >>> 2) - (from >>> 2));
-      if (target > slot) moveSlots(leaf, from, from + Leaf.SLOT_BYTES, end);
-      else moveSlots(leaf, from + Leaf.SLOT_BYTES, from, end - Leaf.SLOT_BYTES);
-      leaf.view.setUint16(slots + target * Leaf.SLOT_BYTES, offset, true);
+      if (target > slot) {
+        closeSlot(leaf.i32, from, end);
+        leaf.view.setUint16(end - Leaf.SLOT_BYTES, offset, true);
+      } else {
+        openSlot(leaf.i32, from, end - Leaf.SLOT_BYTES, offset);
+      }
       this.slot = target;
     }
     leaf.view.setFloat64(at, score, true);
@@ -188,9 +192,11 @@ export class LeafWriter extends LeafReader {
         const from = this.elementOffset(slot);
         const bytes = this.elementBytes(from);
         heap -= bytes;
-        copyBytes(to, toBase + heap, leaf, from, bytes);
+        addCopy(to.arena, toBase + heap, leaf.arena, from, bytes);
+        if (slot % COPIES_AT_ONCE === COPIES_AT_ONCE - 1) runCopies();
         to.view.setUint16(toBase + Leaf.HEADER_BYTES + count * Leaf.SLOT_BYTES, heap, true);
       }
+      runCopies();
     }
     to.i32[word] = count | (heap << Leaf.HEAP_SHIFT);
   }
@@ -206,18 +212,34 @@ function writeLength(u8: Uint8Array, at: number, length: number): number {
   return at + 2;
 }
 
-/** Moves the slots of [from, end), or from `from` to `end`, to `to`: one slot up or down. */
-function moveSlots(leaf: Bytes, to: number, from: number, end: number): void {
-  const { view } = leaf;
-  if (end - from > LOOP_SLOTS * Leaf.SLOT_BYTES) {
-    leaf.u8.copyWithin(to, from, end);
-  } else if (to > from) {
-    for (let at = end - Leaf.SLOT_BYTES; at >= from; at -= Leaf.SLOT_BYTES) {
-      view.setUint16(at + Leaf.SLOT_BYTES, view.getUint16(at, true), true);
-    }
-  } else {
-    for (let at = from; at < end; at += Leaf.SLOT_BYTES) {
-      view.setUint16(at - Leaf.SLOT_BYTES, view.getUint16(at, true), true);
-    }
+/**
+ * Moves the slots of byte offsets [at, end) up by one and writes `value` into the place. Two slots a word, and one word after the other:
+ * half of what a loop over slots takes, and up to 150 slots less than a native call.
+ */
+function openSlot(i32: Int32Array, at: number, end: number, value: number): void {
+  const first = at >>> 2;
+  let word = end >>> 2;
+  if (word > first) {
+    // The half behind the last slot may hold an element.
+    if ((end & 2) === 0) i32[word] = (i32[word] & ~SLOT_MASK) | (i32[word - 1] >>> SLOT_BITS);
+    else i32[word] = (i32[word] << SLOT_BITS) | (i32[word - 1] >>> SLOT_BITS);
+    for (word--; word > first; word--) i32[word] = (i32[word] << SLOT_BITS) | (i32[word - 1] >>> SLOT_BITS);
   }
+  const old = i32[first];
+  if ((at & 2) !== 0) i32[first] = (old & SLOT_MASK) | (value << SLOT_BITS);
+  else if (at === end) i32[first] = (old & ~SLOT_MASK) | value;
+  else i32[first] = (old << SLOT_BITS) | value;
+}
+
+/** Moves the slots of byte offsets [at + 2, end) down by one, over the one at `at`. */
+function closeSlot(i32: Int32Array, at: number, end: number): void {
+  let word = at >>> 2;
+  const last = (end - Leaf.SLOT_BYTES) >>> 2;
+  if (word < last && (at & 2) !== 0) {
+    i32[word] = (i32[word] & SLOT_MASK) | (i32[word + 1] << SLOT_BITS);
+    word++;
+  }
+  for (; word < last; word++) i32[word] = (i32[word] >>> SLOT_BITS) | (i32[word + 1] << SLOT_BITS);
+  // Two slots in the last word, of which the first goes.
+  if ((end & 2) === 0 && word << 2 >= at) i32[word] = (i32[word] & ~SLOT_MASK) | (i32[word] >>> SLOT_BITS);
 }

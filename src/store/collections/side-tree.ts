@@ -10,8 +10,11 @@ import type { Keyspace } from '../keyspace.js';
 import { TreeBuilder } from './tree-builder.js';
 import { LEAF_BODY_MAX } from './tree-writer.js';
 
+/** What a member's key begins with. */
+export const MEMBER_HASH_BYTES = 4;
 /** Hash and score of a member. */
-const MEMBER_BYTES = 12;
+export const MEMBER_BYTES = 12;
+const SCORE_BYTES = 8;
 
 /** Where key and value of an element lie. */
 export interface SideElement {
@@ -32,8 +35,9 @@ export class SideTree extends TreeBuilder {
     this.#member = scratch;
   }
 
-  bind(item: Bytes, arena: number, word: number, ownerHash: number, valued: boolean): void {
+  bind(item: Bytes, arena: number, word: number, ownerHash: number, valued: boolean, holdsMembers: boolean): void {
     this.valued = valued;
+    this.isEven = holdsMembers;
     this.ownerHash = ownerHash;
     this.openTree(item, arena, word);
   }
@@ -94,6 +98,12 @@ export class SideTree extends TreeBuilder {
     return this.planInsert();
   }
 
+  /** The same for a member before the position, where `seek` has ended and where it belongs. */
+  planMember(key: Bytes): boolean {
+    this.#setNew(key, 0, MEMBER_BYTES, key, 0, 0);
+    return this.planInsert();
+  }
+
   apply(): void {
     this.applyInsert();
   }
@@ -132,6 +142,42 @@ export class SideTree extends TreeBuilder {
 
   remove(): void {
     this.removeFromTree();
+  }
+
+  // ---- members of a sorted set
+
+  /** True when the position, which is one of this tree as it is, is on the member of this hash and score. */
+  isOnMember(hash: number, score: number): boolean {
+    if (this.atEnd) return false;
+    const at = this.#memberOffset(this.slot);
+    const { view } = this.leaf;
+    return view.getUint32(at, false) === hash && view.getFloat64(at + MEMBER_HASH_BYTES, false) === score;
+  }
+
+  /**
+   * True when the member at the position, of this hash, may get whatever score in place: those beside it in its leaf have other hashes. (At an
+   * end of the leaf a separator might tell the score.)
+   */
+  isAlone(hash: number): boolean {
+    const { slot } = this;
+    if (slot === 0 || slot >= this.leafCount - 1) return false;
+    const { view } = this.leaf;
+    return (
+      view.getUint32(this.#memberOffset(slot - 1), false) !== hash &&
+      view.getUint32(this.#memberOffset(slot + 1), false) !== hash
+    );
+  }
+
+  /** Gives the member at the position, which is alone, another score. */
+  rescore(score: number): void {
+    const at = this.#memberOffset(this.slot) + MEMBER_HASH_BYTES;
+    this.journal.saveRange(this.leafArena, this.leaf.i32, at >>> 2, ((at + SCORE_BYTES + 3) >>> 2) - (at >>> 2));
+    this.leaf.view.setFloat64(at, score + 0, false);
+  }
+
+  /** Byte offset of a member's key: behind its length, which is one byte. */
+  #memberOffset(slot: number): number {
+    return this.elementOffset(slot) + 1;
   }
 
   /** Restamps the top node when the collection gets another key. */

@@ -8,12 +8,13 @@ import { Root } from '../../layout/collection.js';
 import { Page } from '../../layout/location.js';
 import { Inner, Leaf, Node } from '../../layout/node.js';
 import { roomyBody } from './nodes.js';
-import { LEAF_BODY_MIN, TreeWriter } from './tree-writer.js';
+import { TreeMover } from './tree-mover.js';
+import { LEAF_BODY_MIN } from './tree-writer.js';
 
 /** Leaves of one build; the largest packed collection of the smallest elements takes a third of it. */
 const LEAVES_MAX = 40;
 
-export abstract class TreeBuilder extends TreeWriter {
+export abstract class TreeBuilder extends TreeMover {
   readonly #ends = new Int32Array(LEAVES_MAX);
   readonly #sizes = new Int32Array(LEAVES_MAX);
   #leaves = 0;

@@ -4,7 +4,7 @@
  * `planInsert` takes all memory that an insertion at the position needs, `applyInsert` then cannot fail; so several trees change in one
  * step. Invariant: no leaf of a tree is empty; a leaf's dead bytes go when it is copied into another chunk.
  */
-import { Root } from '../../layout/collection.js';
+import { Order, Root } from '../../layout/collection.js';
 import { locationOffset, Page } from '../../layout/location.js';
 import { ElementCode, Leaf, Node } from '../../layout/node.js';
 import { copyBytes } from '../../native/copy.js';
@@ -81,14 +81,15 @@ export class TreeWriter extends InnerWriter {
 
   #reserveSplit(bytes: number): boolean {
     const count = this.leafCount;
-    const alone = Leaf.HEADER_BYTES + Leaf.SLOT_BYTES + bytes;
+    // A sequence: the leaf stays full, the next one begins larger than others, at an end of a list as large as it will be.
+    const begins = this.order === Order.POSITION ? LEAF_BODY_MAX : LEAF_BODY_MAX >>> 2;
+    const alone = Math.max(begins, Leaf.HEADER_BYTES + Leaf.SLOT_BYTES + bytes);
     if (this.slot === count && this.#isLastLeaf()) {
-      // A sequence: the leaf stays full, the next one begins larger than others.
       this.#plan = Plan.APPEND;
-      if (!this.nodes.reserve(roomyBody(Math.max(alone, LEAF_BODY_MAX >>> 2)), true)) return false;
+      if (!this.nodes.reserve(roomyBody(alone), true)) return false;
     } else if (this.slot === 0 && this.#isFirstLeaf()) {
       this.#plan = Plan.PREPEND;
-      if (!this.nodes.reserve(roomyBody(Math.max(alone, LEAF_BODY_MAX >>> 2)), true)) return false;
+      if (!this.nodes.reserve(roomyBody(alone), true)) return false;
     } else {
       this.#plan = Plan.SPLIT;
       const half = this.liveBytes >>> 1;
@@ -293,7 +294,8 @@ export class TreeWriter extends InnerWriter {
     this.load();
     if (this.blobPage !== 0) this.retire(this.blobPage, this.blobUnit);
     const left = this.rootItem.i32[this.rootWord + Root.COUNT_WORD] - 1;
-    const rank = this.leafCount === 1 || this.liveBytes < MERGE_BELOW + ELEMENT_MAX ? this.position : 0;
+    const mayMerge = this.liveBytes < MERGE_BELOW + ELEMENT_MAX && this.levels > 1 && !this.#isListEnd();
+    const rank = this.leafCount === 1 || mayMerge ? this.position : 0;
     this.addToCounts(-1);
     if (left === 0) {
       this.#uproot();
@@ -307,12 +309,28 @@ export class TreeWriter extends InnerWriter {
       return;
     }
     const live = this.liveBytes;
-    if (live < MERGE_BELOW && this.levels > 1 && this.#mergeLeaf(live)) {
+    if (live < MERGE_BELOW && mayMerge && this.#mergeLeaf(live)) {
       this.moveToRank(rank);
       return;
     }
-    if (live < this.capacity >>> 1 && this.capacity > LEAF_BODY_MIN) this.#shrinkLeaf(live);
+    if (this.#isRoomy(live) && !this.#isListEnd()) this.#shrinkLeaf(live);
     if (this.slot === this.leafCount) this.nextLeaf();
+  }
+
+  /** True when the removal of an element of so many bytes would change nothing but slots of the open leaf, and counts. */
+  protected canLose(bytes: number): boolean {
+    const live = this.liveBytes - bytes - Leaf.SLOT_BYTES;
+    return live >= MERGE_BELOW && this.leafCount > 1 && !this.#isRoomy(live);
+  }
+
+  /** True when a leaf of so many live bytes is to be copied into a smaller chunk. */
+  #isRoomy(live: number): boolean {
+    return live < this.capacity >>> 1 && this.capacity > LEAF_BODY_MIN;
+  }
+
+  /** True in a leaf at an end of a list: it is taken away to its last element, or grows again. */
+  #isListEnd(): boolean {
+    return this.order === Order.POSITION && this.levels > 1 && (this.#isLastLeaf() || this.#isFirstLeaf());
   }
 
   #uproot(): void {

@@ -95,7 +95,10 @@ export class EntryCodec {
     const comesAgain = head[StreamMeta.NAMES_HASH_WORD] === hash;
     head[StreamMeta.NAMES_HASH_WORD] = hash;
     let schema = comesAgain ? head[StreamMeta.SCHEMA_WORD] : 0;
-    if (schema !== 0 && this.#hasNames(stream, schema, input, args, first, pairs)) return schema;
+    if (schema !== 0) {
+      this.#seekSchema(stream, schema);
+      if (this.#hasNames(stream, input, args, first, pairs)) return schema;
+    }
     const count = head[StreamMeta.SCHEMAS_WORD];
     schema = count === 0 ? 0 : this.#findSchema(stream, hash, input, args, first, pairs);
     if (schema === 0 && comesAgain && count < SCHEMAS_MAX && stream.exists && !stream.isPacked) {
@@ -110,11 +113,11 @@ export class EntryCodec {
     return schema;
   }
 
-  #hasNames(stream: Collection, schema: number, input: Bytes, args: Int32Array, first: number, pairs: number): boolean {
-    this.#loadSchema(stream, schema);
-    if (this.#schemaPairs !== pairs) return false;
-    const from = this.#schema;
-    let at = this.#schemaNames;
+  /** True when the schema on which the side tree stands has these names. */
+  #hasNames({ side }: Collection, input: Bytes, args: Int32Array, first: number, pairs: number): boolean {
+    const { value: from } = side;
+    let at = readLength(from, side.valueOffset + SchemaRecord.FIELDS);
+    if (lengthRead !== pairs) return false;
     const end = first + pairs * 4;
     for (let i = first; i < end; i += 4) {
       const length = args[i + 1];
@@ -132,7 +135,7 @@ export class EntryCodec {
       side.load();
       if (side.key.u8[side.keyOffset] !== SideKey.SCHEMA) return 0;
       if (side.value.view.getInt32(side.valueOffset + SchemaRecord.HASH, true) !== hash) continue;
-      if (this.#hasNames(stream, number, input, args, first, pairs)) return number;
+      if (this.#hasNames(stream, input, args, first, pairs)) return number;
     }
     return 0;
   }
@@ -164,12 +167,16 @@ export class EntryCodec {
     this.#key.u8[1] = schema;
   }
 
-  #loadSchema(stream: Collection, schema: number): void {
-    if (this.#schemaNumber === schema) return;
-    const { side } = stream;
+  #seekSchema({ side }: Collection, schema: number): void {
     this.#writeKey(schema);
     if (!side.seek(this.#key, 0, SCHEMA_KEY_BYTES)) throw new Error(`a stream has no schema ${schema}`);
     side.load();
+  }
+
+  #loadSchema(stream: Collection, schema: number): void {
+    if (this.#schemaNumber === schema) return;
+    const { side } = stream;
+    this.#seekSchema(stream, schema);
     copyBytes(this.#schema, 0, side.value, side.valueOffset, side.valueLength);
     this.#schemaNames = readLength(this.#schema, SchemaRecord.FIELDS);
     this.#schemaPairs = lengthRead;

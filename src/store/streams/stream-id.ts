@@ -215,6 +215,8 @@ export class StreamId {
   }
 }
 
+const BILLION = 1_000_000_000;
+const BILLION_DIGITS = 9;
 const DASH = 0x2d;
 const PLUS = 0x2b;
 const SPACE = 0x20;
@@ -295,23 +297,32 @@ function writeUnsigned(u8: Uint8Array, offset: number, high: number, low: number
     for (let i = 0; i < text.length; i++) u8[offset + i] = text.charCodeAt(i);
     return offset + text.length;
   }
-  let value = high * WORD + low;
-  let digits = 1;
-  for (let bound = 10; value >= bound; bound *= 10) digits++;
-  const end = offset + digits;
-  let i = end - 1;
+  const value = high * WORD + low;
+  if (value < BILLION) return writeSmall(u8, offset, value);
   // Small integers divide faster.
-  for (; value > 0x3fff_ffff; i--) {
-    const rest = Math.floor(value / 10);
-    u8[i] = DIGIT_0 + (value - rest * 10);
-    value = rest;
-  }
-  for (; i >= offset; i--) {
-    const rest = (value / 10) | 0;
-    u8[i] = DIGIT_0 + (value - rest * 10);
-    value = rest;
+  const billions = Math.floor(value / BILLION);
+  let rest = value - billions * BILLION;
+  const start = writeSmall(u8, offset, billions);
+  const end = start + BILLION_DIGITS;
+  for (let i = end - 1; i >= start; i--) {
+    const tenth = (rest / 10) | 0;
+    u8[i] = DIGIT_0 + (rest - tenth * 10);
+    rest = tenth;
   }
   return end;
+}
+
+/** Of a number below BILLION. */
+function writeSmall(u8: Uint8Array, offset: number, value: number): number {
+  let digits = 1;
+  for (let bound = 10; value >= bound; bound *= 10) digits++;
+  let rest = value;
+  for (let i = offset + digits - 1; i >= offset; i--) {
+    const tenth = (rest / 10) | 0;
+    u8[i] = DIGIT_0 + (rest - tenth * 10);
+    rest = tenth;
+  }
+  return offset + digits;
 }
 
 function unsigned(high: number, low: number): string {

@@ -40,8 +40,8 @@ export class Stream {
     this.entry.reset();
     this.#isFirstKnown = false;
     const head = this.#head;
-    const { exists } = collection;
-    for (let i = 0; i < head.length; i++) head[i] = exists ? collection.meta(i) : 0;
+    if (collection.exists) collection.readMetas(head);
+    else head.fill(0);
     this.lastId.readWords(this.#view, StreamMeta.LAST_ID_WORD * 4);
     this.maxDeletedId.readWords(this.#view, StreamMeta.MAX_DELETED_ID_WORD * 4);
     this.entriesAdded = this.#view.getFloat64(StreamMeta.ENTRIES_ADDED_WORD * 4, true);
