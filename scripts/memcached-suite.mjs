@@ -3,8 +3,8 @@
  *
  *   node scripts/memcached-suite.mjs CHECKOUT [--verbose] [file.t ...]
  *
- * Nothing of the checkout is changed: its t/ is copied beside stand-ins for the two programs that the tests start
- * (memcached-debug, timedrun). What is not run, and which single tests are expected to fail, stands with its reason in
+ * Nothing of the checkout is changed: its t/ is copied beside stand-ins for the programs that the tests start
+ * (memcached-debug, timedrun, saslpasswd2). What is not run, and which single tests are expected to fail, stands with its reason in
  * test/compat/memcached-suite.json, from which test/compat/memcached.md is told. Exit code 1 when anything else fails.
  */
 import { spawn } from 'node:child_process';
@@ -40,6 +40,9 @@ no warnings 'redefine';
 1;
 `;
 
+/** User and password that the test of SASL knows. */
+const SASL_USERS = 'sasl-users';
+
 function prepare(checkout, folder) {
   // One test reads the protocol's text.
   for (const part of ['t', 'doc']) cpSync(join(checkout, part), join(folder, part), { recursive: true });
@@ -50,12 +53,15 @@ function prepare(checkout, folder) {
       `#!/bin/sh\nif [ "$*" = -h ]; then "${process.execPath}" "${command}" memcached -h | grep -v ext_; exit; fi\n` +
       `exec "${process.execPath}" "${command}" memcached "$@"\n`,
     timedrun: '#!/bin/sh\nshift\nexec "$@"\n',
+    // Would add the user of a test to a database of Cyrus SASL; ours is in SASL_USERS from the start.
+    saslpasswd2: '#!/bin/sh\ncat > /dev/null\n',
   };
   for (const [name, text] of Object.entries(scripts)) {
     writeFileSync(join(folder, name), text);
     chmodSync(join(folder, name), 0o755);
   }
   writeFileSync(join(folder, 't/lib/WaitForTime.pm'), WAIT_MODULE);
+  writeFileSync(join(folder, SASL_USERS), 'testuser@memcached.realm:testpass\n');
 }
 
 /**
@@ -69,7 +75,14 @@ async function run(folder, file) {
     cwd: folder,
     detached: true,
     stdio: ['ignore', stdout, stderr],
-    env: { ...process.env, PERL5LIB: join(folder, 't/lib'), PERL5OPT: '-MWaitForTime' },
+    env: {
+      ...process.env,
+      PATH: `${folder}:${process.env.PATH}`,
+      PERL5LIB: join(folder, 't/lib'),
+      PERL5OPT: '-MWaitForTime',
+      RUN_SASL_TESTS: '1',
+      MEMCACHED_SASL_PWDB: join(folder, SASL_USERS),
+    },
   });
   let error;
   const timer = setTimeout(() => {

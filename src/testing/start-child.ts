@@ -1,7 +1,13 @@
-/** Entry of a test server's process: lets the worker thread begin to load, then loads the rest, with what earlier starts have compiled of it. */
-import { keepCompiled } from '../server/compile-cache.js';
+/**
+ * Entry of a test server's process: lets the worker thread begin to load, which takes longest, then loads the rest, with what earlier starts have
+ * compiled of it.
+ */
 import { prepareThread } from '../server/prepare-thread.js';
 
 const thread = prepareThread(0);
-keepCompiled();
-void import('./child.js').then(({ runChild }) => runChild(thread));
+void import('../server/compile-cache.js')
+  .then(({ keepCompiled }) => {
+    keepCompiled();
+    return import('./child.js');
+  })
+  .then(({ runChild }) => runChild(thread));

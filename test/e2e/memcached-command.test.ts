@@ -1,8 +1,17 @@
 /** `entresol memcached` as a process: what memcached's own options do beside settings. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import memjs from 'memjs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +21,12 @@ import { RawClient } from '../helpers/raw-client.js';
 
 const COMMAND = fileURLToPath(new URL('../../bin/entresol.js', import.meta.url));
 const READY_WITHIN_MS = 20_000;
+
+/** True when every user may read what lies there. */
+function isPublic(path: string): boolean {
+  if ((statSync(path).mode & 0o005) === 0) return false;
+  return dirname(path) === path || isPublic(dirname(path));
+}
 
 describe('entresol memcached', () => {
   let folder: string;
@@ -142,6 +157,24 @@ describe('entresol memcached', () => {
     await text.closed();
     expect(text.text).toBe('');
   }, 60_000);
+
+  it.runIf(process.getuid!() === 0 && isPublic(COMMAND))(
+    'runs as the user of -u, when root starts it',
+    async () => {
+      [port] = await freePorts(1);
+      const users = readFileSync('/etc/passwd', 'utf8').split('\n');
+      const [, , uid, gid] = users.find((entry) => entry.startsWith('nobody:'))!.split(':');
+      chmodSync(folder, 0o777);
+      const child = await start(['-u', 'nobody', '-p', String(port), '-l', '127.0.0.1']);
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+      expect(status).toMatch(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^Gid:\\t${gid}\\t${gid}\\t${gid}\\t${gid}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^Groups:\\t${gid} *$`, 'm'));
+      await exchange('set k 0 0 1\r\nx\r\n', 'STORED\r\n');
+      expect(await stop(child, 'SIGTERM')).toBe(0);
+    },
+    60_000,
+  );
 
   it('says what is wrong with an option and ends with 2', async () => {
     const child = spawn(process.execPath, [COMMAND, 'memcached', '-B', 'http'], {

@@ -52,6 +52,19 @@ export function verbosity(context: MemcachedContext): void {
   set(context, 'loglevel', LEVELS[Math.min(level, LEVELS.length - 1)], Replies.ERROR);
 }
 
+/** Of maxmemory, the first pages of metadata: what memcached's limit does not count. */
+function metadataMib({ settings }: MemcachedContext): number {
+  return META_MIB + settings.workers;
+}
+
+/** Bytes for items, as memcached's -m has them. */
+export function itemLimit(context: MemcachedContext): number {
+  const { memory } = context.keyspace;
+  const { maxmemory } = context.settings;
+  if (maxmemory > 0) return Math.max(0, maxmemory - metadataMib(context) * MIB);
+  return (memory.dramPages + memory.capacityPages) * MIB;
+}
+
 /** cache_memlimit megabytes [noreply]: within what the tiers hold, for they are mapped whole at the start. */
 export function cacheMemoryLimit(context: MemcachedContext): void {
   const mib = unsigned(context, 1);
@@ -59,8 +72,7 @@ export function cacheMemoryLimit(context: MemcachedContext): void {
   if (mib < MEMORY_MIN_MIB) return context.answer(Replies.MEMORY_TOO_SMALL);
   if (mib > MEMORY_MAX_MIB) return context.answer(Replies.MEMORY_IN_MEGABYTES);
   const { memory } = context.keyspace;
-  // maxmemory counts the first pages of metadata too.
-  const pages = mib + META_MIB + context.settings.workers;
+  const pages = mib + metadataMib(context);
   if (pages > memory.dramPages + memory.capacityPages) return context.answer(Replies.MEMORY_NOT_ADJUSTED);
   set(context, 'maxmemory', String(pages * MIB), Replies.MEMORY_NOT_ADJUSTED);
 }

@@ -3,6 +3,7 @@ import { Counter, SharedWord } from '../../layout/counters.js';
 import { Page } from '../../layout/location.js';
 import { tierFields } from '../tier-fields.js';
 import { DB, type MemcachedContext } from './context.js';
+import { itemLimit } from './maintenance.js';
 import type { Lines } from './stats.js';
 import { ENTRESOL_VERSION, VERSION } from './version.js';
 
@@ -62,7 +63,7 @@ export function generalStats(context: MemcachedContext): Lines {
   ];
   for (const [name, counter] of COUNTERS) lines.push([name, totals.total(counter)]);
   lines.push(
-    ['limit_maxbytes', settings.maxmemory > 0 ? settings.maxmemory : store.dramBytes + store.capacityBytes],
+    ['limit_maxbytes', itemLimit(context)],
     ['accepting_conns', 1],
     // Accepting never stops: connections above the limit are told so and closed.
     ['listen_disabled_num', 0],

@@ -1,6 +1,6 @@
 /** The lines of `stats settings`: memcached's names for the settings that have a counterpart here. */
 import type { MemcachedContext } from './context.js';
-import { isCrawlerOn, verbosityOf } from './maintenance.js';
+import { isCrawlerOn, itemLimit, verbosityOf } from './maintenance.js';
 import type { Lines } from './stats.js';
 
 function onOff(value: boolean): string {
@@ -15,7 +15,7 @@ export function settingsStats(context: MemcachedContext): Lines {
   const { settings } = context;
   const hasPasswords = context.credentials.areNeeded;
   return [
-    ['maxbytes', settings.maxmemory > 0 ? settings.maxmemory : settings.dram + settings.capacity],
+    ['maxbytes', itemLimit(context)],
     ['maxconns', settings.maxclients],
     ['tcpport', settings.memcachedPort],
     ['udpport', settings.memcachedUdpPort],
