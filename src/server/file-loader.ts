@@ -19,7 +19,7 @@ import {
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MANIFEST_SUFFIX, parseManifest } from '../commands/persistence/aof-manifest.js';
-import { Replay } from '../commands/persistence/aof-replay.js';
+import type { Replay } from '../commands/persistence/aof-replay.js';
 import { LoadSink } from '../commands/persistence/load-sink.js';
 import { LIBRARIES_FILE } from '../commands/scripting/function-libraries.js';
 import { encodeLibraries } from '../commands/scripting/library-codec.js';
@@ -160,8 +160,7 @@ export class FileLoader {
 
   async #carryOut(path: string, commands: AofReader, isLast: boolean): Promise<void> {
     this.#keyspace.holdExpiry(true);
-    this.#replay ??= new Replay(this.#keyspace, this.#settings, this.#librariesPath);
-    const replay = this.#replay;
+    const replay = await this.#beginReplay();
     let cutAt = -1;
     try {
       await this.#inSteps(() => {
@@ -181,6 +180,16 @@ export class FileLoader {
       throw error instanceof RdbError ? new RdbError(`${error.message}, at byte ${commands.begin}`) : error;
     }
     if (cutAt >= 0) this.#leaveOut(path, cutAt, isLast);
+  }
+
+  /** Only for this all commands are loaded. */
+  async #beginReplay(): Promise<Replay> {
+    if (this.#replay === null) {
+      const { Replay: Commands } = await import('../commands/persistence/aof-replay.js');
+      this.#replay = new Commands(this.#keyspace, this.#settings, this.#librariesPath);
+    }
+    this.#replay.beginFile();
+    return this.#replay;
   }
 
   /** The file ends in the middle of the command or transaction that begins there. */

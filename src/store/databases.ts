@@ -4,7 +4,7 @@
  * A key belongs to a physical database; flushing gives the logical number a fresh one and leaves the old one's items,
  * unreachable at once, to the sweep. Invariant: each logical number maps to a LIVE physical one of its own.
  */
-import { Database, DatabaseState, Super } from '../layout/superblock.js';
+import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
 import type { Journal } from '../memory/journal.js';
 import type { Memory } from '../memory/memory.js';
 import { saveSwap } from './persister.js';
@@ -42,7 +42,10 @@ export class Databases {
   flush(db: number): void {
     const { ctl, databaseTable } = this.#memory;
     const isRebuilding = ctl[Super.REBUILD_STATE_WORD] !== 0;
-    if (this.size(db) === 0 && !isRebuilding) return;
+    const keys = this.size(db);
+    if (keys === 0 && !isRebuilding) return;
+    // All shards are this participant's: the first one counts for them.
+    ctl[this.#memory.shardTable + Shard.OTHER_CHANGES_WORD] += keys;
     let fresh = this.#findFree();
     if (fresh < 0) {
       this.#sweep.freeDatabases();

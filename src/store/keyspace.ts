@@ -12,7 +12,7 @@
 import type { Bytes } from '../layout/bytes.js';
 import { Encoding, Item, ItemType, itemBytes, shapeWord } from '../layout/item.js';
 import { Page } from '../layout/location.js';
-import { Database, PageKind, Shard, Super } from '../layout/superblock.js';
+import { PageKind, Shard, Super } from '../layout/superblock.js';
 import type { Mailboxes } from '../memory/mailboxes.js';
 import { CLASS_OF_UNITS } from '../memory/slab-classes.js';
 import { copyBytes } from '../native/copy.js';
@@ -378,24 +378,20 @@ export class Keyspace extends Adoption {
 
   /** Empties a database. The gate is closed. */
   flush(db: number): void {
-    this.#countFlush(this.size(db));
     this.feed.effects?.noteFlush(db);
     this.databases.flush(db);
     this.feed.flushed();
   }
 
   flushAll(): void {
-    let keys = 0;
-    for (let db = 0; db < Database.LOGICAL; db++) keys += this.size(db);
-    this.#countFlush(keys);
     this.feed.effects?.noteFlushAll();
     this.databases.flushAll();
     this.feed.flushed();
   }
 
-  /** All shards are this participant's: the first one counts for them. */
-  #countFlush(keys: number): void {
-    this.ctl[this.memory.shardTable + Shard.OTHER_CHANGES_WORD] += Math.max(1, keys);
+  /** Two changes are one of the command's (an element has been moved): to be counted so. The hash's shard is locked. */
+  countAsOne(hash: number): void {
+    this.ctl[this.index.shardWord(hash) + Shard.OTHER_CHANGES_WORD]--;
   }
 
   swapDatabases(a: number, b: number): void {

@@ -163,11 +163,11 @@ const sums = { passed: 0, failed: 0, skipped: 0 };
 if (spawns) installStandIn(checkout, workers);
 for (const unit of named.length > 0 ? named : UNITS) {
   const server = spawns ? null : await startServer(workers);
-  // The suite listens below its base port itself: two runs at a time must not meet.
   const suiteArgs = spawns ? [] : ['--host', '127.0.0.1', '--port', `${server.port}`];
   const skips = skipped.tests.filter((test) => test.unit === unit);
   suiteArgs.push('--tags', skipped.tags.map((tag) => `-${tag}`).join(' '));
   let result;
+  // The suite listens below its base port itself: two runs at a time must not meet.
   do {
     result = await runUnit(checkout, unit, [...suiteArgs, '--baseport', String(await freePort())], skips);
     // Somebody else has taken the port in between.

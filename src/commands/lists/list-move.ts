@@ -56,6 +56,7 @@ function moveFrom(context: Context, source: Collection, from: End, to: End): voi
   members.clear();
   members.push(source.key, source.keyOffset, source.keyLength);
   if (!move(source, from, target, to)) return reply.error(NO_MEMORY);
+  if (source !== target || from !== to) context.keyspace.countAsOne(keyHashes[0]);
   notifyPushed(context, to, 2);
   notifyPopped(context, source, from, 1);
   reply.bulk(members.bytes, 0, members.lengths[0]);

@@ -68,6 +68,11 @@ export class Replay {
     this.#client.authenticated = true;
   }
 
+  /** Each file begins in database 0. */
+  beginFile(): void {
+    this.#client.db = 0;
+  }
+
   /** Carries out the reader's command. Inside a batch. */
   run(reader: AofReader): void {
     const { context } = this.#executor;
