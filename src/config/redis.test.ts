@@ -71,7 +71,7 @@ describe('CONFIG SET', () => {
     expect(setError(settings, ['port', '1'])).toMatch(/'port'\) - can't set immutable config$/);
     expect(setError(settings, ['hz', '1'], ['hz', '2'])).toMatch(/'hz'\) - duplicate parameter$/);
     expect(setError(settings, ['protected-mode', '2'])).toMatch(/argument must be 'yes' or 'no'$/);
-    expect(setError(settings, ['appendonly', 'yes'])).toMatch(/this version appends nothing/);
+    expect(setError(settings, ['appendonly', 'yes'])).toMatch(/decided at the start, by the setting durability/);
     expect(setError(settings, ['appendonly', 'no'])).toBe('');
   });
 

@@ -19,16 +19,15 @@ import {
 } from './schema.js';
 import { parseSize } from './size.js';
 
-/** Parameters that cannot be other than this; setting them to the same value is accepted. */
-const CONSTANTS: ReadonlyMap<string, string> = new Map([
-  ['appendonly', 'no'],
-  ['cluster-enabled', 'no'],
+/** Parameters that cannot be other than this while the server runs; setting them to the same value is accepted. */
+const CONSTANTS = new Map<string, (settings: Readonly<Settings>) => string>([
+  ['appendonly', ({ durability }) => (durability === 'durable' ? 'yes' : 'no')],
+  ['cluster-enabled', () => 'no'],
 ]);
 
 /** Why one of them cannot be set, where that says more than that it cannot. */
 const CANNOT: Readonly<Record<string, string>> = {
-  appendonly:
-    'this version appends nothing: what survives is what the setting durability says, and BGREWRITEAOF writes a file',
+  appendonly: 'whether changes are written down is decided at the start, by the setting durability: durable is yes',
 };
 
 const keyByParameter: ReadonlyMap<string, SettingKey> = new Map(
@@ -133,7 +132,7 @@ export function configGet(settings: Settings, patterns: readonly string[]): stri
     if (lowered.some((pattern) => matches(pattern, name))) reply.push(name, value());
   };
   for (const [name, key] of keyByParameter) add(name, () => formatSetting(settings, key));
-  for (const [name, value] of CONSTANTS) add(name, () => value);
+  for (const [name, value] of CONSTANTS) add(name, () => value(settings));
   for (const [name, value] of acceptedValues(settings.redisSetting, lowered)) add(name, () => value);
   add(OUTPUT_LIMIT, () => formatOutputLimit(settings));
   return reply;
@@ -178,7 +177,8 @@ function failed(name: string, reason: string): ConfigSetResult {
 /** Sets one known parameter; returns why it cannot be set, or undefined. */
 function setOne(settings: Settings, name: string, value: string): string | undefined {
   const constant = CONSTANTS.get(name);
-  if (constant !== undefined) return value === constant ? undefined : (CANNOT[name] ?? "can't set immutable config");
+  if (constant !== undefined)
+    return value === constant(settings) ? undefined : (CANNOT[name] ?? "can't set immutable config");
   const key = keyByParameter.get(name);
   if (key !== undefined && !schema[key].live) {
     // Programs write back what they have read.

@@ -219,7 +219,7 @@ function persistenceSection(context: Context): readonly Field[] {
     ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? sinceS : -1],
     ['rdb_saves', saves],
     ...warmFields(context),
-    ['aof_enabled', 0],
+    ['aof_enabled', context.environment.settings.durability === 'durable' ? 1 : 0],
     ['aof_rewrite_in_progress', isRewriting ? 1 : 0],
     ['aof_rewrite_scheduled', state.rewriteIsScheduled ? 1 : 0],
     ['aof_last_rewrite_time_sec', state.rewriteSeconds],
