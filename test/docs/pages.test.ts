@@ -28,7 +28,7 @@ beforeAll(async () => {
   const committed = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'bench/README.md', 'test/fuzz/README.md'];
   for (const name of readdirSync(join(ROOT, 'docs'))) if (name.endsWith('.md')) committed.push(`docs/${name}`);
   for (const path of committed) pages.set(path, readFileSync(join(ROOT, path), 'utf8'));
-});
+}, RENDER_MAX_MS);
 
 const withoutCode = (text: string): string => text.replace(/^```[\s\S]*?^```/gm, '').replace(/^ {4}.*$/gm, '');
 
