@@ -60,12 +60,26 @@ const typeMemory = ['list', 'set', 'hash', 'sorted', 'stream'].map((type) =>
   bar(`types.memory.${type}`, 'redis', 'atMost', 1, `bytes per element of a large ${type}`),
 );
 
+/** The same policy on both sides. */
+const durable = ['everysec', 'always'].flatMap((policy) =>
+  [1, 16].map((pipeline) =>
+    bar(
+      `durable.${policy}.p${pipeline}`,
+      'redis',
+      'atLeast',
+      1.2,
+      `SET that survives a reboot, ${policy}, pipeline ${pipeline}`,
+    ),
+  ),
+);
+
 export const bars: readonly Bar[] = [
   ...perKeyCount,
   ...large,
   ...workers,
   ...embedded,
   ...emulated,
+  ...durable,
   bar('emulated.mix.512KiB.latency', 'all-dram', 'atMost', 1.05, 'mean latency, SET:GET 1:2 of 512 KiB, emulated'),
   bar('types.mean', OWN_FIGURE, 'atLeast', 1.25, 'requests of all kinds over Redis, geometric mean'),
   bar('types.worst', OWN_FIGURE, 'atLeast', 0.8, 'the slowest kind over Redis'),

@@ -4,6 +4,7 @@
  * measured bar falls short.
  */
 import { cpu } from './e2e/cpu.js';
+import { durable } from './e2e/durable.js';
 import { emulated } from './e2e/emulated.js';
 import { large } from './e2e/large.js';
 import { latency } from './e2e/latency.js';
@@ -37,6 +38,7 @@ const benches: readonly Bench[] = [
   types,
   hitRatio,
   emulated,
+  durable,
 ];
 
 function usage(): string {

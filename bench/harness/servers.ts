@@ -20,6 +20,8 @@ export interface StoreSize {
   readonly capacityBytes?: number;
   /** Device whose time accesses to that tier are charged. */
   readonly emulate?: string;
+  /** Writes survive a reboot, by this policy: durability durable, the peer's appendonly. */
+  readonly appendfsync?: 'always' | 'everysec';
   /** The pool, and with it that tier, lies in shared memory: no disk takes part. */
   readonly inMemory?: boolean;
   /** Full store: drop old items (the peers' LRU policies) instead of refusing new ones. */
@@ -84,7 +86,9 @@ async function whenReady(server: Server): Promise<Server> {
 
 export async function startRedis(core: number, size: StoreSize): Promise<Server> {
   const port = await freePort();
-  const command = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const command = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--save', ''];
+  if (size.appendfsync === undefined) command.push('--appendonly', 'no');
+  else command.push('--appendonly', 'yes', '--appendfsync', size.appendfsync);
   const folder = temporaryFolder('redis');
   command.push('--dir', folder);
   if (size.evict === true)
@@ -130,6 +134,7 @@ function ourCommand(port: number, memcachedPort: number, pool: string, size: Sto
   if (size.capacityBytes === undefined) command.push('--tier', 'none');
   else command.push('--tier', 'file', '--capacity', String(size.capacityBytes));
   if (size.emulate !== undefined) command.push('--emulate', size.emulate);
+  if (size.appendfsync !== undefined) command.push('--durability', 'durable', '--appendfsync', size.appendfsync);
   if (size.evict === true) command.push('--maxmemory-policy', 'allkeys-lru');
   return [...command, ...words(process.env.ENTRESOL_BENCH_FLAGS)];
 }
