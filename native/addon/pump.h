@@ -119,9 +119,9 @@ enum conn_flag {
   CONN_END_TOLD = 1 << 10, /* PEER_END was reported */
   CONN_UNWATCHED = 1 << 11, /* out of epoll: hung up, but held bytes are still being delivered */
   CONN_SETTLING = 1 << 12, /* in the settle list */
-  CONN_LARGE = 1 << 14,    /* its last request had a large value: the next may be one, too */
   CONN_ENDING = 1 << 13,   /* epoll has seen the peer's end: it comes behind the bytes */
-  CONN_CORKED = 1 << 14,   /* holdOutput: what is written to it is queued */
+  CONN_LARGE = 1 << 14,    /* its last request had a large value: the next may be one, too */
+  CONN_CORKED = 1 << 15,   /* holdOutput: what is written to it is queued */
 };
 
 typedef struct out_chunk {
