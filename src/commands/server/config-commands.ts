@@ -42,6 +42,8 @@ function finish(context: Context, error: string | null): void {
 
 function resetStat(context: Context): void {
   context.environment.totals.reset();
+  // What the store counts: keys that have expired, were evicted ...
+  context.keyspace.resetStats();
   context.reply.ok();
 }
 

@@ -114,7 +114,11 @@ describe('INFO', () => {
 
   it('counts from zero after CONFIG RESETSTAT', () => {
     session.send('GET none');
+    session.send('SET k v');
+    session.send('GET k');
+    expect(info('INFO tiers').fields.get('dram_hits')).not.toBe('0');
     session.send('CONFIG RESETSTAT');
+    expect(info('INFO tiers').fields.get('dram_hits')).toBe('0');
     const { fields } = info('INFO stats');
     expect(fields.get('keyspace_misses')).toBe('0');
   });
