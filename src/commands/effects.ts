@@ -32,3 +32,15 @@ export function textOf(errno: number): string {
   const text = getSystemErrorMap().get(-errno)?.[1] ?? `error ${errno}`;
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** INFO persistence of a durable pool; the numbers are counts modulo 2^32. */
+export function durableFields({ keyspace }: Context): readonly (readonly [name: string, value: number])[] {
+  const { effects } = keyspace.feed;
+  if (effects === null) return [];
+  const { nextNumber, persistentNumber } = effects;
+  return [
+    ['durable_records', nextNumber >>> 0],
+    ['durable_pending_records', (nextNumber - persistentNumber) >>> 0],
+    ['durable_in_doubt', effects.isInDoubt ? 1 : 0],
+  ];
+}

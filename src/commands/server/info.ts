@@ -12,6 +12,7 @@ import { ERROR_CODES } from '../../protocol/resp/error-codes.js';
 import type { StoreStats } from '../../store/statistics.js';
 import { REDIS_VERSION } from '../clients/connection.js';
 import type { Context } from '../context.js';
+import { durableFields } from '../effects.js';
 import { changesSinceSave, saveState } from '../persistence/save-state.js';
 import { tierFields } from '../tier-fields.js';
 import { latencyPercentiles } from './latency.js';
@@ -207,6 +208,7 @@ function persistenceSection(context: Context): readonly Field[] {
   const { saving, savedAtS, hasFailed, seconds, saves } = state;
   const isRewriting = saving === Saving.REWRITE;
   const sinceS = Math.floor(context.nowMs / 1000) - state.sinceS;
+  const { effects } = context.keyspace.feed;
   return [
     ['loading', 0],
     ['async_loading', 0],
@@ -219,13 +221,14 @@ function persistenceSection(context: Context): readonly Field[] {
     ['rdb_current_bgsave_time_sec', saving === Saving.BACKGROUND ? sinceS : -1],
     ['rdb_saves', saves],
     ...warmFields(context),
+    ...durableFields(context),
     ['aof_enabled', context.environment.settings.durability === 'durable' ? 1 : 0],
     ['aof_rewrite_in_progress', isRewriting ? 1 : 0],
     ['aof_rewrite_scheduled', state.rewriteIsScheduled ? 1 : 0],
     ['aof_last_rewrite_time_sec', state.rewriteSeconds],
     ['aof_current_rewrite_time_sec', isRewriting ? sinceS : -1],
     ['aof_last_bgrewrite_status', state.rewriteHasFailed ? 'err' : 'ok'],
-    ['aof_last_write_status', 'ok'],
+    ['aof_last_write_status', effects === null || effects.refusal === 0 ? 'ok' : 'err'],
   ];
 }
 

@@ -67,6 +67,11 @@ export class Effects {
     return this.#ctl[Super.EFFECTS_REFUSED_WORD];
   }
 
+  /** Something has been done that no record tells of: a checkpoint will. */
+  get isInDoubt(): boolean {
+    return this.#ctl[Super.EFFECTS_DOUBT_WORD] !== Doubt.NO;
+  }
+
   /** Number that the next record of any participant gets. */
   get nextNumber(): number {
     return Atomics.load(this.#ctl, Super.EFFECTS_NUMBER_WORD);
@@ -280,24 +285,38 @@ export function writeState(
   buffer: RecordBuffer,
   db: number,
 ): boolean {
-  const { type, clientFlags, expiryMs } = keyspace;
-  const isString = type === ItemType.STRING;
-  if (!isString && encoder === null) return false;
+  const { clientFlags, expiryMs } = keyspace;
+  if (keyspace.type === ItemType.STRING) {
+    const at = buffer.length;
+    writeKey(keyspace, buffer, EffectKind.STATE, db, keyspace.encoding);
+    buffer.bytes.u8[at + TYPE_BYTE] = PLAIN_STRING;
+    writeValue(buffer, clientFlags, expiryMs, keyspace.value, keyspace.valueOffset, keyspace.valueLength);
+    return true;
+  }
+  if (encoder === null) return false;
   // Reading a collection may let go of the item for a while, which may then lie elsewhere: its key is kept first.
   head.clear();
-  writeKey(keyspace, head, EffectKind.STATE, db, isString ? keyspace.encoding : 0);
-  const rdbType = isString ? PLAIN_STRING : encoder!.encode(keyspace);
-  head.bytes.u8[KIND_BYTE] = rdbType < 0 ? EffectKind.DELETION : EffectKind.STATE;
-  head.bytes.u8[TYPE_BYTE] = Math.max(0, rdbType);
+  writeKey(keyspace, head, EffectKind.STATE, db, 0);
+  const type = encoder.encode(keyspace);
+  head.bytes.u8[KIND_BYTE] = type < 0 ? EffectKind.DELETION : EffectKind.STATE;
+  head.bytes.u8[TYPE_BYTE] = Math.max(0, type);
   buffer.raw(head.bytes, 0, head.length);
-  if (rdbType < 0) return true;
-  const value = isString ? keyspace.value : encoder!.bytes;
-  const length = isString ? keyspace.valueLength : encoder!.length;
+  if (type >= 0) writeValue(buffer, clientFlags, expiryMs, encoder.bytes, 0, encoder.length);
+  return true;
+}
+
+function writeValue(
+  buffer: RecordBuffer,
+  clientFlags: number,
+  expiryMs: number,
+  value: Bytes,
+  offset: number,
+  length: number,
+): void {
   buffer.int32(clientFlags);
   buffer.int64(expiryMs);
   buffer.int32(length);
-  buffer.raw(value, isString ? keyspace.valueOffset : 0, length);
-  return true;
+  buffer.raw(value, offset, length);
 }
 
 const KIND_BYTE = 0;
