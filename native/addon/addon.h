@@ -28,6 +28,7 @@ typedef struct arena {
   dev_t dev;
   ino_t ino;
   off_t offset;
+  uint64_t faults; /* pages that SIGBUS has turned into zeros */
 } arena;
 
 typedef struct map_options {

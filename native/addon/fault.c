@@ -17,13 +17,14 @@ static uint64_t faults = 0;
 static uintptr_t page_bytes = 4096;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
 
-static bool is_in_arena(uintptr_t address) {
+/* Number of the arena, of a file, that has the address; -1 when none does. */
+static int32_t arena_of(uintptr_t address) {
   const int32_t count = __atomic_load_n(&arena_high_water, __ATOMIC_ACQUIRE);
   for (int32_t i = 0; i < count; i++) {
     const uintptr_t base = (uintptr_t)__atomic_load_n(&arena_table[i].base, __ATOMIC_ACQUIRE);
-    if (base != 0 && arena_table[i].from_file && address >= base && address - base < arena_table[i].bytes) return true;
+    if (base != 0 && arena_table[i].from_file && address >= base && address - base < arena_table[i].bytes) return i;
   }
-  return false;
+  return -1;
 }
 
 static void pass_on(int number, siginfo_t *info, void *context) {
@@ -40,10 +41,12 @@ static void pass_on(int number, siginfo_t *info, void *context) {
 static void on_fault(int number, siginfo_t *info, void *context) {
   const uintptr_t address = (uintptr_t)info->si_addr;
   const int saved_errno = errno; /* the interrupted code may be about to read it */
-  if (info->si_code > 0 && is_in_arena(address)) { /* > 0: raised by the kernel, so the address is real */
+  const int32_t owner = info->si_code > 0 ? arena_of(address) : -1; /* > 0: raised by the kernel, so the address is real */
+  if (owner >= 0) {
     void *page = (void *)(address & ~(page_bytes - 1));
     if (mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
-      __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
+      __atomic_add_fetch(&arena_table[owner].faults, 1, __ATOMIC_RELAXED);
+      __atomic_add_fetch(&faults, 1, __ATOMIC_RELEASE);
       errno = saved_errno;
       return;
     }
@@ -60,4 +63,4 @@ static void install(void) {
 
 void fault_handler_install(void) { pthread_once(&installed, install); }
 
-uint64_t fault_count(void) { return __atomic_load_n(&faults, __ATOMIC_RELAXED); }
+uint64_t fault_count(void) { return __atomic_load_n(&faults, __ATOMIC_ACQUIRE); }

@@ -211,12 +211,20 @@ static napi_value sigbus_count(napi_env env, napi_callback_info info) {
   return make_double(env, (double)fault_count());
 }
 
+static napi_value arena_faults(napi_env env, napi_callback_info info) {
+  napi_value args[1];
+  int32_t number;
+  if (!read_args(env, info, 1, args, NULL) || !read_int32(env, args[0], &number)) return NULL;
+  if (arena_at(number, 0, 0) == NULL) return throw_range(env, "no such arena");
+  return make_double(env, (double)__atomic_load_n(&arena_table[number].faults, __ATOMIC_RELAXED));
+}
+
 bool region_init(napi_env env, napi_value exports) {
   static const method methods[] = {
       {"openFile", open_file},       {"openMemory", open_memory},         {"fileBytes", file_bytes},
       {"reserve", reserve},          {"punchHole", punch_hole},           {"mapArena", map_arena},
       {"wrapArena", wrap_arena},     {"allocateArena", allocate_arena},   {"releaseArena", release_arena},
-      {"arenaInfo", arena_info},     {"sigbusCount", sigbus_count},
+      {"arenaInfo", arena_info},     {"sigbusCount", sigbus_count},       {"arenaFaults", arena_faults},
   };
   return define_methods(env, exports, methods, COUNT_OF(methods), NULL);
 }

@@ -19,6 +19,7 @@ export function tierFields(stats: StoreStats): readonly (readonly [string, strin
     ['items_written_behind', stats.writtenBehind],
     ['written_behind_bytes', stats.writtenBehindBytes],
     ['capacity_bytes_written', stats.capacityBytesWritten],
+    ['capacity_lost_bytes', stats.capacityLostBytes],
     ['write_amplification', ratio(stats.capacityBytesWritten, stats.demotedBytes + stats.writtenBehindBytes)],
   ];
 }

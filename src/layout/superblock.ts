@@ -58,6 +58,9 @@ export const enum Super {
   LOG_GENERATION_WORD = 35,
   /** Bytes that slab chunks keep behind their items (layout/chunk-tail); 0 = none. */
   CHUNK_TAIL_WORD = 36,
+  /** First page of the capacity tier that is lost (memory/lost-pages), 0 = none; the same when what pointed there has been removed. */
+  LOST_PAGE_WORD = 37,
+  LOST_PURGED_WORD = 38,
 
   /** See layout/ghost; 0 buckets: none. */
   GHOST_TABLE_WORD = 40,

@@ -64,6 +64,7 @@ export class CapacityLog {
   /** The same for an item that lies anywhere. */
   appendFrom(from: Bytes, fromOffset: number, header: Int32Array): boolean {
     const memory = this.#memory;
+    if (memory.isCapacityLost) return false;
     const { ctl } = memory;
     const bytes = itemBytes(header[Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK, header[Item.VALUE_LENGTH_WORD]);
     const units = unitsOf(bytes);
@@ -118,8 +119,8 @@ export class CapacityLog {
 
   /** True when fewer pages are free than reclaim keeps and `margin` more. */
   #hasFewer(margin: number): boolean {
-    const { ctl, capacityPages } = this.#memory;
-    if (capacityPages === 0 || ctl[Super.LOG_COUNT_WORD] === 0) return false;
+    const { ctl, capacityPages, isCapacityLost } = this.#memory;
+    if (capacityPages === 0 || isCapacityLost || ctl[Super.LOG_COUNT_WORD] === 0) return false;
     return ctl[Super.CAPACITY_FREE_WORD] < Math.max(2, Math.floor(capacityPages / RESERVE_DIVISOR)) + margin;
   }
 

@@ -106,6 +106,12 @@ export class LogCopies {
     words[tail + ChunkTail.SEEN_WORD] = 0;
   }
 
+  /** The copy's page is lost: the item has none from now on, and nothing is done to the page. */
+  abandon(page: number, unit: number): void {
+    const tail = this.#tailOf(page, unit);
+    this.#words(page).fill(0, tail, tail + ChunkTail.BYTES / 4);
+  }
+
   readonly #drop = (page: number, unit: number): void => {
     const units = this.#unitsAt(page, unit);
     this.#count(page, -units);

@@ -125,6 +125,11 @@ export class Memory {
     return unitsOf(bytes + this.chunkTailBytes);
   }
 
+  /** Pages of the capacity tier are lost: nothing new is written to it. */
+  get isCapacityLost(): boolean {
+    return this.ctl[Super.LOST_PAGE_WORD] !== 0;
+  }
+
   isCapacity(page: number): boolean {
     return page >= this.capacityBase;
   }

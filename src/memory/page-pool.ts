@@ -75,7 +75,7 @@ export class PagePool {
 
   takeCapacity(kind: number): number {
     const { ctl, capacityBase, capacityPages } = this.#memory;
-    if (capacityPages === 0) return NO_PAGE;
+    if (capacityPages === 0 || this.#memory.isCapacityLost) return NO_PAGE;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
     if (ctl[Super.CAPACITY_FREE_WORD] > 0 && this.#underLimit(1)) {
@@ -100,7 +100,7 @@ export class PagePool {
     const first = fromCapacity ? memory.capacityBase : 1;
     const end = fromCapacity ? memory.capacityBase + memory.capacityPages : memory.dramPages;
     const freeWord = fromCapacity ? Super.CAPACITY_FREE_WORD : Super.DRAM_FREE_WORD;
-    if (fromCapacity && memory.capacityPages === 0) return NO_PAGE;
+    if (fromCapacity && (memory.capacityPages === 0 || memory.isCapacityLost)) return NO_PAGE;
     memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
     const kept = fromCapacity ? reservePages : reservePages + this.owedPages;

@@ -174,6 +174,8 @@ export interface Addon {
 
   /** Page faults beyond the end of a file or on a failing medium that were answered with a page of zeros, in this process. */
   sigbusCount(): number;
+  /** Of them, those in one arena. */
+  arenaFaults(arena: number): number;
 
   // ---- events across threads
   /** An eventfd; closed when this environment ends. */

@@ -82,6 +82,13 @@ function main(start: WorkerStart): void {
   try {
     store = attach(start.store);
     encodeEffects(store);
+    store.onLoss = (items, pages) => {
+      const what = `${pages} MiB of the capacity tier cannot be read any more: ${items} items are lost with them`;
+      control.log(
+        'warning',
+        `${what}, and the tier takes no new ones; look at its file and medium, and make the pool anew`,
+      );
+    };
     loop = createLoop(start, control, counters, store);
     loop.turn(0);
   } catch (error) {

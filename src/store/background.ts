@@ -5,9 +5,11 @@
  * Owns when each of them is due next. Invariant: it runs inside a batch and without locks, so each step may take what it needs; what one
  * slice leaves undone, any participant's next one finds.
  */
+import { Super } from '../layout/superblock.js';
 import { addon } from '../native/addon.js';
 import { Lending } from './client-memory.js';
 import type { Keyspace } from './keyspace.js';
+import { purgeLost } from './purge-lost.js';
 import { collectDead } from './repair.js';
 
 /** How often to look for participants that died without holding anything anybody waits for. */
@@ -34,6 +36,7 @@ export class Background {
   run(budgetUs: number): boolean {
     const keyspace = this.#keyspace;
     const { databases, sweep, eviction, pool } = keyspace;
+    const { ctl } = keyspace.memory;
     // All by the monotonic clock: the wall clock may be set back.
     const end = addon.monotonicMs() + budgetUs / 1000;
     keyspace.slabs.drainIfAsked();
@@ -48,6 +51,8 @@ export class Background {
       collectDead(keyspace);
       keyspace.gate.lone.become();
     }
+    keyspace.lost.look();
+    if (ctl[Super.LOST_PAGE_WORD] !== ctl[Super.LOST_PURGED_WORD]) purgeLost(keyspace);
     let removed = 0;
     let steps = 0;
     let isLending = false;

@@ -197,6 +197,11 @@ export class WarmStateFile {
 
   constructor(path: string, pages: number) {
     this.#fd = addon.openFile(path, false, false);
+    // Writing behind its end would make it whole again, with holes where items were.
+    if (addon.fileBytes(this.#fd) <= pages * Page.BYTES) {
+      addon.closeFile(this.#fd);
+      throw new PoolError('POOL_CORRUPT', path, 'the file has been cut short while it is in use');
+    }
     this.#pages = pages;
     this.#written = newestState(this.#fd, pages) ?? new Int32Array(WarmState.WORDS);
     this.#counter = this.#written[WarmState.COUNTER_WORD];

@@ -13,6 +13,7 @@ import type { CapacityLog } from '../memory/capacity-log.js';
 import type { Held } from '../memory/held.js';
 import type { Journal } from '../memory/journal.js';
 import { LogCopies } from '../memory/log-copies.js';
+import { LostPages } from '../memory/lost-pages.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE, type PagePool } from '../memory/page-pool.js';
 import type { Pins } from '../memory/pins.js';
@@ -72,6 +73,7 @@ export abstract class ItemFinder {
   readonly slabs: Slabs;
   readonly log: CapacityLog;
   readonly copies: LogCopies;
+  readonly lost: LostPages;
   readonly pins: Pins;
   readonly index: Index;
   readonly feed: ChangeFeed;
@@ -111,6 +113,7 @@ export abstract class ItemFinder {
     this.slabs = parts.slabs;
     this.log = parts.log;
     this.copies = new LogCopies(memory, parts.log);
+    this.lost = new LostPages(memory);
     this.pins = parts.pins;
     this.graveyard = new Graveyard(memory, parts.journal, parts.slabs, parts.pool, parts.pins);
     this.ctl = memory.ctl;
@@ -212,10 +215,19 @@ export abstract class ItemFinder {
     const item = this.arenas[page >>> Page.ARENA_SHIFT];
     const itemOffset = locationOffset(page, unit);
     this.setCursor(hash, item, itemOffset, page, unit, item.i32[(itemOffset >>> 2) + Item.SHAPE_WORD]);
+    if (page >= this.memory.capacityBase && !this.#isThere()) return false;
     if (!index.hasExpiry || index.expiryMs > this.nowMs) return true;
     if (this.keepsExpired) return false;
     this.statistics[Stat.EXPIRED]++;
     this.unlink(Notify.EXPIRED);
+    return false;
+  }
+
+  /** The found item of the capacity tier can be read; one that cannot is removed. */
+  #isThere(): boolean {
+    const bytes = itemBytes(this.keyLength, this.valueLength);
+    if (this.lost.isThere(this.page, this.value, this.itemOffset, bytes)) return true;
+    this.unlink(Notify.NONE);
     return false;
   }
 

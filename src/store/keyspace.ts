@@ -55,6 +55,9 @@ export class Keyspace extends Adoption {
   /** Calls of `open` since the locks were last released. */
   openCollections = 0;
 
+  /** Hears that pages of the capacity tier are lost, and how many items have been removed with them. */
+  onLoss: ((items: number, pages: number) => void) | null = null;
+
   readonly #lookAhead: LookAhead;
   readonly #background: Background;
 

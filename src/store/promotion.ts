@@ -59,7 +59,12 @@ export class Promotion {
   /** Brings a few noted items up. No lock is held. Returns how many. */
   step(): number {
     if (this.#count === 0) return 0;
-    const { nowMs } = this.#keyspace;
+    const { nowMs, memory } = this.#keyspace;
+    if (memory.isCapacityLost) {
+      // For what came up something would have to go that can go nowhere.
+      this.#count = 0;
+      return 0;
+    }
     // The clock may have been set back.
     const passedMs = Math.max(0, Math.min(1000, nowMs - this.#lastMs));
     this.#lastMs = nowMs;
@@ -120,14 +125,16 @@ export class Promotion {
 
   /** Copies the item of the entry that the index stands on into a free chunk; false when there is none. */
   #move(hash: number, page: number, unit: number, slabClass: number): boolean {
-    const { slabs, memory, index, statistics } = this.#keyspace;
+    const { slabs, memory, index, statistics, lost } = this.#keyspace;
+    const from = memory.arenas[page >>> Page.ARENA_SHIFT];
+    if (!lost.isThere(page, from, locationOffset(page, unit), this.#bytesOf(page, unit))) return false;
     if (!slabs.take(slabClass, MOVING_SLOT) && !slabs.takeLarger(slabClass, RELOCATION_RATIO, MOVING_SLOT))
       return false;
     const bytes = this.#bytesOf(page, unit);
     copyBytes(
       memory.arenas[slabs.page >>> Page.ARENA_SHIFT],
       locationOffset(slabs.page, slabs.unit),
-      memory.arenas[page >>> Page.ARENA_SHIFT],
+      from,
       locationOffset(page, unit),
       bytes,
     );

@@ -56,6 +56,7 @@ export class Reclaim {
 
   /** Works until one log page is free; false when none can be freed. */
   freePage(): boolean {
+    if (this.#memory.isCapacityLost) return false;
     const before = this.#ctl[Super.CAPACITY_FREE_WORD];
     for (let slices = 0; slices < 4 * (Page.UNITS / SLICE_ITEMS); slices++) {
       if (this.#ctl[Super.CAPACITY_FREE_WORD] > before) return true;

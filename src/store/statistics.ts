@@ -86,6 +86,8 @@ export interface StoreStats {
   readonly capacityBytes: number;
   readonly dramFreeBytes: number;
   readonly capacityFreeBytes: number;
+  /** Pages that cannot be read any more. */
+  readonly capacityLostBytes: number;
   /** Cache Meta, index pages, participants' pages, and those of messages and waits. */
   readonly metadataBytes: number;
   /** Whole slab pages; chunks of them in use. */
@@ -190,6 +192,7 @@ export function collectStats(memory: Memory): StoreStats {
     capacityBytes: memory.capacityPages * Page.BYTES,
     dramFreeBytes: ctl[Super.DRAM_FREE_WORD] * Page.BYTES,
     capacityFreeBytes: ctl[Super.CAPACITY_FREE_WORD] * Page.BYTES,
+    capacityLostBytes: lostPages(memory) * Page.BYTES,
     metadataBytes,
     slabBytes: kinds[PageKind.SLAB] * Page.BYTES,
     slabUsedBytes: slabUsed,
@@ -201,6 +204,11 @@ export function collectStats(memory: Memory): StoreStats {
     usedBytes: metadataBytes + largeBytes + slabUsed + logLive,
     classes,
   };
+}
+
+function lostPages({ ctl, capacityBase, capacityPages }: Memory): number {
+  const first = ctl[Super.LOST_PAGE_WORD];
+  return first === 0 ? 0 : capacityBase + capacityPages - first;
 }
 
 /** Counters of all participants, living and gone. */
