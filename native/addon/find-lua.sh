@@ -1,7 +1,6 @@
 #!/bin/sh
 # Prints where Lua 5.1's static library or headers are, for binding.gyp; nothing where either is missing. The library must be the static one:
-# the addon carries it, so that it runs on machines without Lua. ENTRESOL_LUA=no builds without (a target whose Lua is not at hand).
-[ "$ENTRESOL_LUA" = no ] && exit 0
+# the addon carries it, so that it runs on machines without Lua.
 for folder in "$(${CC:-cc} -print-multiarch 2>/dev/null)" lib lib64; do
   library="/usr/lib/$folder/liblua5.1.a"
   [ "$folder" != "" ] && [ -f "$library" ] && break

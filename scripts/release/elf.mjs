@@ -5,11 +5,15 @@
  * supported system has.
  */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { isOldEnough } from './old-glibc.mjs';
 
 const MACHINES = { x64: 'X86-64', arm64: 'AArch64' };
 /** musl's loader takes any name that begins so as itself. */
 const C_LIBRARIES = { glibc: /^(libc|libm|libpthread|libdl)\.so\.\d+$/, musl: /^libc\.so$/ };
+
+/** Lua's own mark in what it is linked into. */
+const LUA_MARK = 'PUC-Rio';
 
 function readelf(args) {
   return execFileSync('readelf', ['-W', ...args], { encoding: 'utf8', maxBuffer: 64 << 20 });
@@ -43,6 +47,7 @@ export function problemsOf(path, target, muslLibrary) {
   const problems = [];
   const header = readelf(['-h', path]);
   if (!header.includes(MACHINES[target.arch])) problems.push('is for another machine');
+  if (!readFileSync(path).includes(LUA_MARK)) problems.push('carries no Lua');
   const libraries = [...readelf(['-d', path]).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map((match) => match[1]);
   for (const library of libraries) {
     if (!C_LIBRARIES[target.libc].test(library)) problems.push(`needs the library ${library}`);

@@ -124,6 +124,9 @@ describe.runIf(isDebian)('installed', () => {
         void ended.then(reject);
       });
       expect(await ask(port, 'SET k packed')).toBe('+OK\r\n');
+      expect(await ask(port, `EVAL "return cjson.encode({redis.call('GET', KEYS[1])})" 1 k`)).toBe(
+        '$10\r\n["packed"]\r\n',
+      );
       expect(await ask(memcachedPort, 'get k')).toBe('VALUE k 0 6\r\npacked\r\nEND\r\n');
     } finally {
       process.kill(-(child.pid as number), 'SIGTERM');
