@@ -15,7 +15,7 @@ const missing = needed.filter((program) => spawnSync(program, ['--version']).err
 const built = ['dist/server/main.js', 'dist/embed/index.js', 'native/addon/build/Release/entresol.node'];
 const isBuilt = built.every((file) => existsSync(join(rootFolder, file)));
 const STAND_IN = 'redis-server --port {port} --bind 127.0.0.1 --save --appendonly no';
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 600_000;
 
 async function bench(names: readonly string[], environment: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await run('npm', ['run', 'bench', '--', '--tiny', ...names], {

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/entresol.js', import.meta.url));
 const run = promisify(execFile);
+// Traced writers are slow, and so are some machines.
+vi.setConfig({ testTimeout: 120_000 });
 const folder = mkdtempSync(join(tmpdir(), 'entresol-hotspots-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -7,11 +7,13 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { traceWrites } from '../../src/hotspots/traced.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
 import { histories } from '../helpers/random-commands.js';
 
+// Traced writers are slow, and so are some machines.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 const listen = traceWrites();
 const { attach, detach } = await import('../../src/store/attach.js');
 const { checkInvariants } = await import('../../src/store/invariants.js');

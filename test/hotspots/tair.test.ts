@@ -5,6 +5,7 @@ import { TAIR_CASES, TAIR_THREADS, type TairRow, tairOptions, tairTable } from '
 import { traceWrites } from '../../src/hotspots/traced.js';
 
 const PUTS = 40;
+const SLOW_MS = 120_000;
 let trace: PutTrace;
 let rows: TairRow[];
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
   const { recordPuts } = await import('../../src/hotspots/record-puts.js');
   trace = recordPuts({ participants: TAIR_THREADS, puts: PUTS, valueBytes: 100 }, listen);
   rows = tairTable(trace, tairOptions(1, 2 * PUTS));
-});
+}, SLOW_MS);
 
 describe('one lock, as Tair had it', () => {
   it('each step helps, and DRAM is about three times the first', () => {
