@@ -13,6 +13,7 @@ const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 const DIGIT_0 = 48;
 const MINUS = 45;
+const QUEUED = Uint8Array.from(Buffer.from('+QUEUED\r\n'));
 
 export const enum ReplyType {
   SIMPLE = 0x2b, // +
@@ -68,7 +69,10 @@ export class Reply {
   }
 
   queued(): void {
-    this.line(ReplyType.SIMPLE, 'QUEUED');
+    const output = this.output;
+    const p = output.reserve(QUEUED.length);
+    for (let i = 0; i < QUEUED.length; i++) output.u8[p + i] = QUEUED[i];
+    output.position = p + QUEUED.length;
   }
 
   /** -text: 'ERR ...', 'WRONGTYPE ...'. Line breaks, which a client may have put into its argument, become spaces. */

@@ -198,7 +198,12 @@ export class Collection extends CollectionChange {
 
   /** Gives the element at the position another value and expiry. */
   replaceValue(value: Bytes, valueOffset: number, valueLength: number, expiryMs: number): Change {
+    if (!this.beginChange()) return Change.NO_MEMORY;
     this.load();
+    if (valueLength === this.valueLength && expiryMs === 0 && this.expiryMs === 0 && this.blobPage === 0) {
+      this.overwriteValueHere(value, valueOffset);
+      return Change.DONE;
+    }
     this.setNew(this.key, this.keyOffset, this.keyLength);
     this.setNewValue(value, valueOffset, valueLength, expiryMs);
     return this.replaceWithNew();

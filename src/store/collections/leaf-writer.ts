@@ -9,7 +9,7 @@ import { Order } from '../../layout/collection.js';
 import { ElementCode, Leaf } from '../../layout/node.js';
 import type { Journal } from '../../memory/journal.js';
 import type { Memory } from '../../memory/memory.js';
-import { addCopy, copyBytes, runCopies } from '../../native/copy.js';
+import { addCopy, copyBytes, runCopies, WORD_COPY_BYTES } from '../../native/copy.js';
 import { LeafReader } from './leaf-reader.js';
 
 /** Elements that one native call copies. */
@@ -111,6 +111,19 @@ export class LeafWriter extends LeafReader {
     const at = this.elementOffset(this.slot);
     this.journal.saveRange(this.leafArena, this.leaf.i32, at >>> 2, ((at + bytes + 3) >>> 2) - (at >>> 2));
     this.#writeNew(at);
+  }
+
+  /** Writes another value of the same length over that of the loaded element, which lies in the leaf. */
+  protected overwriteValueHere(from: Bytes, offset: number): void {
+    const { leaf, leafArena, valueOffset, valueLength, journal } = this;
+    const word = valueOffset >>> 2;
+    const wordCount = ((valueOffset + valueLength + 3) >>> 2) - word;
+    if (valueLength > WORD_COPY_BYTES) {
+      journal.saveAndCopy(leafArena, word, wordCount, valueOffset, from, offset, valueLength);
+    } else {
+      journal.saveRange(leafArena, leaf.i32, word, wordCount);
+      copyBytes(leaf, valueOffset, from, offset, valueLength);
+    }
   }
 
   /** Gives the element at the position another score and moves its slot before slot `to`, counted with the element still in its old place. */
