@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const client of clients.splice(0)) client.destroy();
   for (const pool of pools.splice(0)) await removePool(pool);
   for (const mount of mounts.splice(0)) {
-    spawnSync('umount', [mount]);
+    spawnSync('umount', ['-l', mount]);
     rmSync(mount, { recursive: true, force: true });
   }
 });

@@ -21,7 +21,7 @@ import { LogReader } from './log-reader.js';
 import { LogWriter } from './log-writer.js';
 import { Replay } from './replay.js';
 
-const HISTORIES = Number(process.env.ENTRESOL_HISTORIES ?? 12);
+const HISTORIES = Number(process.env.ENTRESOL_HISTORIES ?? 6);
 const COMMANDS = 400;
 const DATABASES = 2;
 const KEYS = 6;
