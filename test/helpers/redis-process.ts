@@ -14,6 +14,7 @@ export interface RedisProcess {
   stop(): Promise<void>;
 }
 
+const folders: string[] = [];
 const started: { readonly child: ChildProcess; readonly client: Redis; readonly folder: string }[] = [];
 
 afterAll(() => {
@@ -22,11 +23,14 @@ afterAll(() => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A folder for one. */
+/** A folder for one, or for its files. */
 export function redisFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'entresol-redis-'));
+  const folder = mkdtempSync(join(tmpdir(), 'entresol-redis-'));
+  folders.push(folder);
+  return folder;
 }
 
 /** Settles when it answers, with what it found in its folder loaded. */
