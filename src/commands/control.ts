@@ -240,6 +240,8 @@ export interface Control {
    */
   readonly isWritePaused: boolean;
   waitForUnpause(asker: Asker): void;
+  /** The same for a request that must wait for a key which a long one reads: it comes again a millisecond later. */
+  waitForHold(asker: Asker): void;
 
   /**
    * A script of this worker has run for longer than the limit: one turn for everybody else, who get BUSY. Called again and again; true =

@@ -20,17 +20,10 @@ import { CommandTimes } from './command-times.js';
 import { Context } from './context.js';
 import { beginEffect, endEffect, writeRefusal } from './effects.js';
 import type { Environment } from './environment.js';
-import {
-  BUSY_FUNCTION,
-  BUSY_SCRIPT,
-  EXEC_ABORTED,
-  KEY_TOO_LONG,
-  NO_MEMORY,
-  unknownCommand,
-  unknownSubcommand,
-  wrongArity,
-} from './errors.js';
+import { BUSY_FUNCTION, BUSY_SCRIPT, EXEC_ABORTED, KEY_TOO_LONG, NO_MEMORY, wrongArity } from './errors.js';
+import { changesHeld, execIsHeld, holdBack, mayHoldBack } from './hold-back.js';
 import { extractKeys } from './keys.js';
+import { goOn } from './long-steps.js';
 import { dropWork, type LongWork } from './long-work.js';
 import { endCaching, isTracked, refusal, tellMonitors } from './messaging/attention.js';
 import { Hub } from './messaging/hub.js';
@@ -41,6 +34,7 @@ import type { CommandTable } from './table.js';
 import { SpareTransactions, type Transaction } from './transactions/transaction.js';
 import { reserveRoom } from './transactions/transaction-room.js';
 import { areUnchanged, hashWatched, type WatchedKey } from './transactions/watched-key.js';
+import { unknownRequest } from './unknown-request.js';
 
 export const MAX_KEY_BYTES = 65_535;
 
@@ -110,6 +104,10 @@ export class Executor {
     if (client.work === null) {
       client.commands++;
       this.counters[Counter.commands]++;
+    } else if (client.work.isSending) {
+      // Nothing may come into a reply that has begun, and no key is looked at any more.
+      context.command = command!;
+      return this.measured(command!);
     }
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
@@ -227,17 +225,9 @@ export class Executor {
 
   private rejectUnknown(): void {
     const context = this.context;
-    const word = context.argString(0);
     // A browser was made to send its request here: nothing of it may be taken for a command, its headers least of all.
-    if (context.argIs(0, 'POST') || context.argIs(0, 'HOST:')) {
-      context.client.closing = Closing.NOW;
-      return;
-    }
-    const container = this.table.find(context.input, context.argOffset(0), context.argLength(0));
-    if (container !== null) return this.reject(null, unknownSubcommand(context.argString(1), word));
-    const args: string[] = [];
-    for (let i = 1; i < context.argc && i < 130; i++) args.push(context.argString(i));
-    this.reject(null, unknownCommand(word, args));
+    if (context.argIs(0, 'POST') || context.argIs(0, 'HOST:')) context.client.closing = Closing.NOW;
+    else this.reject(null, unknownRequest(context, this.table));
   }
 
   private queue(command: Command, transaction: Transaction, keyHashKnown: boolean): void {
@@ -293,6 +283,12 @@ export class Executor {
       keyspace.lock(hash);
       this.held = Held.KEY;
       this.heldHash = hash;
+      if (this.isWriting && keyspace.holds.any && mayHoldBack(context) && keyspace.holds.isHeld(hash)) {
+        this.held = Held.NOTHING;
+        if (keyspace.hasStaged) keyspace.dropStaged();
+        keyspace.unlock(hash);
+        return holdBack(context);
+      }
       if (this.isWriting && keyspace.isWatched(hash) && this.mustBeAlone(command.firstKey, hash)) {
         this.held = Held.NOTHING;
         keyspace.unlock(hash);
@@ -305,6 +301,9 @@ export class Executor {
     }
     if (command.exclusive) {
       if (!this.hashKeys(command)) return this.reject(command, KEY_TOO_LONG);
+      // Scripts: of the keys that they name.
+      const mayWrite = command.has(Flag.MAY_REPLICATE);
+      if (mayWrite && keyspace.holds.any && mayHoldBack(context) && changesHeld(context)) return holdBack(context);
       return this.callAlone(command);
     }
     if (command.keyMode !== KeyMode.NONE) {
@@ -315,10 +314,17 @@ export class Executor {
       this.addLocks(command);
       keyspace.lockSet.acquire();
       this.held = Held.SET;
+      if (this.isWriting && keyspace.holds.any && mayHoldBack(context) && changesHeld(context)) {
+        if (keyspace.hasStaged) keyspace.dropStaged();
+        this.unlockAll();
+        return holdBack(context);
+      }
       if (this.isWriting && this.hub.blocked.hasAlone && this.someMustBeAlone()) {
         this.unlockAll();
         return this.callAlone(command);
       }
+    } else if (keyspace.holds.any && command.spec.name === 'exec' && execIsHeld(context)) {
+      return holdBack(context);
     }
     this.measured(command);
     this.unlockAll();
@@ -357,7 +363,9 @@ export class Executor {
     if (this.ctl[Super.REBUILD_STATE_WORD] !== 0 && command.has(Flag.WRITE)) this.noteWritten(command);
     const { effects } = this.keyspace.feed;
     if (effects !== null) beginEffect(effects, context, command);
-    if (context.inTransaction && command.stage !== null) {
+    if (work !== null && work.steps !== null) {
+      goOn(context, work);
+    } else if (context.inTransaction && command.stage !== null) {
       if (command.stage(context)) command.run!(context);
     } else {
       command.run!(context);

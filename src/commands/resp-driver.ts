@@ -292,6 +292,10 @@ export class RespDriver implements Driver<Client> {
         this.executeMuted(client, command, hashKnown);
       }
       if (mailboxes.localBytes !== 0) executor.hub.deliver();
+      if (client.isHeldBack) {
+        client.isHeldBack = false;
+        return i === 0 ? start : requests[word - Request.WORDS + Request.end];
+      }
       if (client.work !== null) {
         // It is delivered again, and goes on.
         client.again = true;

@@ -187,6 +187,10 @@ export const enum Super {
   /** 1 = the writer sleeps on it. */
   EFFECTS_SLEEP_WORD = 288,
 
+  /** Keys that long requests read (store/holds): a bit for each hold in force, and the table. */
+  HOLDS_WORD = 241,
+  HOLD_TABLE_WORD = 320,
+
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,
 
@@ -195,6 +199,15 @@ export const enum Super {
 
   BYTES = 4096,
   WORDS = 1024,
+}
+
+/** Table of holds, see store/holds. */
+export const enum Hold {
+  SLOTS = 32,
+  /** Participant + 1, 0 = free. */
+  OWNER_WORD = 0,
+  HASH_WORD = 1,
+  WORDS = 2,
 }
 
 /** What survives a reboot. */

@@ -25,7 +25,7 @@ import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
 import { Slices } from './slices.js';
 import { answerTopic } from './topics.js';
-import type { ControlHost, WorkerControl } from './worker-control.js';
+import { type ControlHost, HELD_BACK_MS, type WorkerControl } from './worker-control.js';
 
 /** What the loop needs of the keyspace. */
 export interface LoopStore {
@@ -174,10 +174,11 @@ export class Loop implements ControlHost {
     const isMailDue = hub?.isDue(monotonicMs) === true;
     const heldKib = this.#events[this.#events.length - Event.WORDS + Gauge.heldKib];
     const isReportDue = this.#clientMemory.isDue(heldKib, monotonicMs);
-    if (count > 0 || isSliceDue || isMailDue || isReportDue) {
+    if (count > 0 || isSliceDue || isMailDue || isReportDue || this.control.isHoldingBack) {
       if (this.#store.tryEnterBatch()) {
         if (this.#isShutOut) this.#endShutOut();
         if (isMailDue) hub?.turn(monotonicMs);
+        if (this.control.isHoldingBack) this.control.tryHeldBack(monotonicMs);
         this.#handleAll(count);
         if (isSliceDue) this.#slices.run(count > 0);
         // What memcached's commands and the background have told this worker's own clients, and what is said once a turn.
@@ -204,6 +205,7 @@ export class Loop implements ControlHost {
   #timeoutMs(): number {
     if (this.#slices.hasMore) return 0;
     let waitMs = Math.min(this.#slices.nextAtMs - addon.monotonicMs(), POLL_MAX_MS);
+    if (this.control.isHoldingBack) waitMs = Math.min(waitMs, HELD_BACK_MS);
     if (this.control.isPaused) waitMs = Math.min(waitMs, this.control.pauseLeftMs(this.nowMs));
     if (this.hub !== null) waitMs = Math.min(waitMs, this.hub.sleep(this.#clock.monotonicMs));
     // Rounded up: waking a fraction of a millisecond early would spin.

@@ -2,7 +2,7 @@
  * The worker's end of the control plane: sends questions of its clients to the main thread, answers those of others,
  * applies new settings, and keeps who waits for what.
  *
- * The invariant: a client is suspended exactly while it stands in `#waiting` or `#paused`; resuming it makes the pump
+ * The invariant: a client is suspended exactly while it stands in `#waiting`, `#paused` or `#heldBack`; resuming it makes the pump
  * deliver what it had sent meanwhile. Nothing here runs on the path of an ordinary request.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
@@ -21,6 +21,8 @@ import { SlowLog } from './slow-log.js';
 /** Lines for watchers that one turn may bring forth, and turns' lines on their way: what is beyond is dropped, and counted. */
 const LINES_PER_TURN = 4096;
 const LINE_POSTS_IN_FLIGHT = 64;
+/** How often who waits for a key that a long request reads looks whether it is free. */
+export const HELD_BACK_MS = 1;
 
 /** What the control plane needs of the loop. */
 export interface ControlHost {
@@ -71,6 +73,9 @@ export class WorkerControl implements Control {
   /** Slot -> client id. */
   readonly #paused = new Map<number, number>();
   #pausedUntilMs = 0;
+  /** Slot -> client id. */
+  readonly #heldBack = new Map<number, number>();
+  #nextTryMs = 0;
   readonly #provided = new Map<keyof WorkerTopics, (question: unknown) => unknown>();
   #lines: WatchLine[] = [];
   #lineListener: ((lines: readonly WatchLine[]) => void) | null = null;
@@ -291,6 +296,29 @@ export class WorkerControl implements Control {
     this.#countSuspended();
   }
 
+  // ---- keys that long requests read
+
+  waitForHold(asker: Asker): void {
+    asker.suspended = true;
+    this.#heldBack.set(asker.conn, asker.id);
+    this.#countSuspended();
+  }
+
+  /** True while somebody waits for such a key: the loop calls tryHeldBack, and sleeps no longer than HELD_BACK_MS. */
+  get isHoldingBack(): boolean {
+    return this.#heldBack.size > 0;
+  }
+
+  /** Lets them try again, first come first. */
+  tryHeldBack(monotonicMs: number): void {
+    if (monotonicMs < this.#nextTryMs) return;
+    this.#nextTryMs = monotonicMs + HELD_BACK_MS;
+    const waiting = [...this.#heldBack];
+    this.#heldBack.clear();
+    for (const [conn, clientId] of waiting) this.#host!.resume(conn, clientId, null);
+    this.#countSuspended();
+  }
+
   #unpause(): void {
     this.isAllPaused = false;
     this.isWritePaused = false;
@@ -301,7 +329,7 @@ export class WorkerControl implements Control {
   }
 
   #countSuspended(): void {
-    this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size;
+    this.#counters.values[Counter.suspendedClients] = this.#waiting.size + this.#paused.size + this.#heldBack.size;
     this.#counters.values[Counter.pausedClients] = this.#paused.size;
   }
 

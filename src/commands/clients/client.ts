@@ -101,6 +101,8 @@ export class Client implements DriverClient {
   blockedMicroseconds = 0;
   /** A request that takes several turns; see long-work. */
   work: LongWork | null = null;
+  /** Its last request has not been executed: it waits for a key that a long one reads. */
+  isHeldBack = false;
   /** Of a suspended client: for the slow log, when it is answered. */
   slow: SlowCommand | null = null;
 

@@ -11,7 +11,7 @@ import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
 import { members } from '../sets/member-table.js';
 import { findMember, openSortedSet } from '../sorted-sets/sorted-set-members.js';
-import { clearResult, keepElement, scores, storeResult } from '../sorted-sets/sorted-set-result.js';
+import { result, storeResult } from '../sorted-sets/sorted-set-result.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keyBehind } from '../spec.js';
 import { area, coveringRanges, distanceWithin } from './geo-area.js';
 import { given, readBox, readCircle, readPlace, replyDistance, replyPlace, UNITS } from './geo-arguments.js';
@@ -162,7 +162,7 @@ function isConsistent(context: Context, centre: Centre, stores: boolean): boolea
 
 /** Gathers the members within the area, up to `limit`. */
 function gather(set: Collection, limit: number): void {
-  clearResult();
+  result.clear();
   if (distances.length > KEPT_DISTANCES_MAX) distances = new Float64Array(64);
   for (const { min, max } of coveringRanges()) {
     if (members.count >= limit) return;
@@ -172,7 +172,7 @@ function gather(set: Collection, limit: number): void {
       if (score >= max) break;
       const metres = distanceWithin(score);
       if (metres === -1) continue;
-      keepElement(set);
+      result.keepElement(set);
       keepDistance(metres);
       if (members.count >= limit) return;
     }
@@ -216,9 +216,9 @@ function replyFound(context: Context, order: Uint32Array): void {
     if (details > 0) reply.array(1 + details);
     reply.bulk(members.bytes, members.offsets[i], members.lengths[i]);
     if (asked.withDistance) replyDistance(context, distances[i] / area.metresPerUnit);
-    if (asked.withHash) replyScore(context, scores[i]);
+    if (asked.withHash) replyScore(context, result.scores[i]);
     if (!asked.withPlace) continue;
-    decode(scores[i]);
+    decode(result.scores[i]);
     replyPlace(context, place.longitude, place.latitude);
   }
 }
@@ -239,7 +239,7 @@ function storeFound(context: Context, order: Uint32Array, k: number): void {
   for (let n = 0; n < order.length; n++) kept[order[n]] = 1;
   for (let i = 0; i < kept.length; i++) {
     if (kept[i] === 0) members.drop(i);
-    else if (asked.storesDistance) scores[i] = distances[i] / area.metresPerUnit;
+    else if (asked.storesDistance) result.scores[i] = distances[i] / area.metresPerUnit;
   }
   storeResult(context, context.command.spec.name === 'geosearchstore' ? 'geosearchstore' : 'georadiusstore', k);
 }
@@ -263,12 +263,12 @@ function search(context: Context, centre: Centre, source: number, into: number, 
   if (set.exists) {
     gather(set, asked.any ? asked.count : Number.POSITIVE_INFINITY);
   } else {
-    clearResult();
+    result.clear();
   }
   if (into >= 0) return storeFound(context, orderResult(), into);
   if (members.count === 0) return reply.array(0);
   replyFound(context, orderResult());
-  clearResult();
+  result.clear();
 }
 
 function geoSearch(context: Context): void {

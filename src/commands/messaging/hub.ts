@@ -57,6 +57,8 @@ export class Hub {
     this.tracking.clientOf = (id) => this.clientOf(id);
     this.tracking.write = (client, write) => {
       const { output } = context.reply;
+      // Not into the middle of a reply.
+      if (client.work?.isSending === true) return void client.work.later.push(write);
       output.begin(client.conn);
       write();
       output.end();

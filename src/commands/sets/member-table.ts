@@ -21,17 +21,28 @@ export class MemberTable {
   offsets = new Uint32Array(MEMBERS_MIN);
   lengths = new Int32Array(MEMBERS_MIN);
 
+  /** Of the members that were added with theirs. */
+  hashes = new Int32Array(MEMBERS_MIN);
+
   #usedBytes = 0;
-  #hashes = new Int32Array(MEMBERS_MIN);
   /** Open addressing, of a power of two: member + 1, 0 = free. */
   #slots = new Int32Array(2 * MEMBERS_MIN);
+
+  /** Makes room for so many members, of so many bytes: growing copies everything at once. The table is empty. */
+  expect(memberCount: number, byteCount: number): void {
+    this.bytes = Bytes.allocate(Math.max(BYTES_MIN, byteCount));
+    this.offsets = new Uint32Array(memberCount + 1);
+    this.lengths = new Int32Array(memberCount + 1);
+    this.hashes = new Int32Array(memberCount + 1);
+    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * memberCount + 2)));
+  }
 
   clear(): void {
     if (this.bytes.length > KEPT_BYTES_MAX || this.#slots.length * 4 > KEPT_BYTES_MAX) {
       this.bytes = Bytes.allocate(BYTES_MIN);
       this.offsets = new Uint32Array(MEMBERS_MIN);
       this.lengths = new Int32Array(MEMBERS_MIN);
-      this.#hashes = new Int32Array(MEMBERS_MIN);
+      this.hashes = new Int32Array(MEMBERS_MIN);
       this.#slots = new Int32Array(2 * MEMBERS_MIN);
     } else if (this.count > 0) {
       this.#slots.fill(0);
@@ -39,6 +50,26 @@ export class MemberTable {
     this.count = 0;
     this.size = 0;
     this.#usedBytes = 0;
+  }
+
+  /** Hands everything over to a table of its own, and is empty. */
+  take(): MemberTable {
+    const taken = new MemberTable();
+    taken.bytes = this.bytes;
+    taken.count = this.count;
+    taken.size = this.size;
+    taken.offsets = this.offsets;
+    taken.lengths = this.lengths;
+    taken.hashes = this.hashes;
+    taken.#usedBytes = this.#usedBytes;
+    taken.#slots = this.#slots;
+    this.bytes = Bytes.allocate(BYTES_MIN);
+    this.offsets = new Uint32Array(MEMBERS_MIN);
+    this.lengths = new Int32Array(MEMBERS_MIN);
+    this.hashes = new Int32Array(MEMBERS_MIN);
+    this.#slots = new Int32Array(2 * MEMBERS_MIN);
+    this.clear();
+    return taken;
   }
 
   /** Appends a member that is not looked for again. */
@@ -59,7 +90,7 @@ export class MemberTable {
     const slot = this.#find(hash, from, offset, length);
     if (this.#slots[slot] !== 0) return false;
     this.push(from, offset, length);
-    this.#hashes[this.count - 1] = hash;
+    this.hashes[this.count - 1] = hash;
     this.#slots[slot] = this.count;
     return true;
   }
@@ -93,7 +124,7 @@ export class MemberTable {
     let slot = (hash ^ (hash >>> 16)) & mask;
     for (; slots[slot] !== 0; slot = (slot + 1) & mask) {
       const member = slots[slot] - 1;
-      if (this.#hashes[member] !== hash || this.lengths[member] !== length) continue;
+      if (this.hashes[member] !== hash || this.lengths[member] !== length) continue;
       if (bytesEqual(this.bytes, this.offsets[member], from, offset, length)) break;
     }
     return slot;
@@ -103,7 +134,7 @@ export class MemberTable {
     const slots = new Int32Array(this.#slots.length * 2);
     const mask = slots.length - 1;
     for (let member = 0; member < this.count; member++) {
-      const hash = this.#hashes[member];
+      const hash = this.hashes[member];
       let slot = (hash ^ (hash >>> 16)) & mask;
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = member + 1;
@@ -120,13 +151,13 @@ export class MemberTable {
     if (this.count < this.offsets.length) return;
     const size = this.offsets.length * 2;
     const { offsets, lengths } = this;
-    const hashes = this.#hashes;
+    const hashes = this.hashes;
     this.offsets = new Uint32Array(size);
     this.offsets.set(offsets);
     this.lengths = new Int32Array(size);
     this.lengths.set(lengths);
-    this.#hashes = new Int32Array(size);
-    this.#hashes.set(hashes);
+    this.hashes = new Int32Array(size);
+    this.hashes.set(hashes);
   }
 }
 

@@ -1,125 +1,123 @@
 /**
  * SINTER SINTERCARD SINTERSTORE SUNION SUNIONSTORE SDIFF SDIFFSTORE.
  *
- * The result is gathered beside the store, one open set at a time, so that the destination may be one of the sources. Invariant: all
- * sources are looked at before anything is gathered, and all is gathered before the destination changes.
+ * The result is gathered beside the store, one open set at a time, so that the destination may be one of the sources; much of it in several
+ * turns (long-steps). Invariant: all sources are looked at before anything is gathered, and all is gathered before the destination changes.
  */
 import { Notify } from '../../store/change-feed.js';
-import type { Collection } from '../../store/collections/collection.js';
+import { type Collection, SETS } from '../../store/collections/collection.js';
 import { integerArg, keyArg } from '../arguments.js';
+import { storeInSteps } from '../collections/long-store.js';
+import { orderByHash } from '../collections/ordering.js';
+import { TableSource } from '../collections/table-source.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NO_NUMKEYS, SYNTAX } from '../errors.js';
+import { beginReply, replyInSteps, STEP_ELEMENTS, takeSteps } from '../long-steps.js';
+import { isLong, isSliceOver, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted, keysFrom } from '../spec.js';
-import { members } from './member-table.js';
-import { Added, addMember, openSet, openSetDraft } from './set-members.js';
+import { type MemberTable, members } from './member-table.js';
+import { Operation, SetAlgebra } from './set-computation.js';
+import { Added, addMember, openSetDraft } from './set-members.js';
 
 const TOO_MANY_KEYS = "ERR Number of keys can't be greater than number of args";
 const NEGATIVE_LIMIT = "ERR LIMIT can't be negative";
 
-/** Members of the sources, in the order of the command's keys; grows with the longest command. */
-let sizes = new Float64Array(64);
+/** Of the commands that are done in one go. */
+const usual = new SetAlgebra(members);
 
-/** Reads the sizes of all sources, keys `first` on of the command; -1 after a WRONGTYPE reply, else the number of the smallest. */
-function measure(context: Context, first: number): number {
-  const { keyCount, keyHashes, keyArguments } = context;
-  if (sizes.length < keyCount) sizes = new Float64Array(keyCount * 2);
-  let smallest = first;
-  for (let k = first; k < keyCount; k++) {
-    const set = openSet(context, 0, keyHashes[k], keyArguments[k]);
-    if (set === null) return -1;
-    if (set.exists) context.hit();
-    else context.miss();
-    sizes[k] = set.count;
-    if (sizes[k] < sizes[smallest]) smallest = k;
+/** What a command makes of the result, in one go and in steps. */
+interface Ending {
+  /** The first key that is a source. */
+  readonly firstSource: number;
+  now(context: Context): void;
+  inSteps(context: Context, work: LongWork, result: MemberTable): Steps;
+}
+
+/** Computes and ends. `limit`: no more of the last source is asked than that. */
+function run(context: Context, operation: Operation, ending: Ending, limit = Number.POSITIVE_INFINITY): void {
+  const { firstSource } = ending;
+  if (!usual.measure(context, operation, firstSource, limit)) return;
+  if (!isLong(usual.cost)) {
+    members.clear();
+    usual.step(context, Number.POSITIVE_INFINITY);
+    ending.now(context);
+    return members.clear();
   }
-  return smallest;
+  takeSteps(context, firstSource, context.keyCount, (work) => runInSteps(context, work, usual.copy(), ending));
 }
 
-/** A source that `measure` has seen. */
-function openSource(context: Context, k: number): Collection {
-  return openSet(context, 0, context.keyHashes[k], context.keyArguments[k]) as Collection;
+function* runInSteps(context: Context, work: LongWork, own: SetAlgebra, ending: Ending): Steps {
+  while (!own.step(context, STEP_ELEMENTS)) if (isSliceOver()) yield;
+  yield* ending.inSteps(context, work, own.table);
 }
 
-function gatherAll(context: Context, k: number): void {
-  const { keyspace } = context;
-  const set = openSource(context, k);
-  for (let more = set.first(); more; more = set.next()) {
-    set.load();
-    members.add(keyspace.hash(0, set.key, set.keyOffset, set.keyLength), set.key, set.keyOffset, set.keyLength);
+/** The numbers of the members that have not been dropped. */
+export function* remaining(table: MemberTable): Steps<Uint32Array> {
+  const order = new Uint32Array(table.size);
+  for (let i = 0, at = 0; i < table.count; i++) {
+    if (table.has(i)) order[at++] = i;
+    if (i % 8192 === 0 && isSliceOver()) yield;
   }
+  return order;
 }
 
-/** Drops the gathered members that the set has (`isIn` true) or has not, until `limit` that stay have been seen. */
-function dropThose(set: Collection, isIn: boolean, limit: number): void {
-  let kept = 0;
-  for (let i = 0; i < members.count && kept < limit; i++) {
-    if (!members.has(i)) continue;
-    if (set.seekKey(members.bytes, members.offsets[i], members.lengths[i]) === isIn) members.drop(i);
-    else kept++;
-  }
-}
+// ---- replying
 
-/** Gathers what all sources from key `first` on have; false after an error reply. */
-function intersect(context: Context, first: number): boolean {
-  const smallest = measure(context, first);
-  if (smallest < 0) return false;
-  members.clear();
-  if (sizes[smallest] === 0) return true;
-  gatherAll(context, smallest);
-  for (let k = first; k < context.keyCount && members.size > 0; k++) {
-    if (k !== smallest) dropThose(openSource(context, k), false, Number.POSITIVE_INFINITY);
-  }
-  return true;
-}
+const REPLY: Ending = {
+  firstSource: 0,
+  now: ({ reply }) => {
+    reply.set(members.size);
+    for (let i = 0; i < members.count; i++) {
+      if (members.has(i)) reply.bulk(members.bytes, members.offsets[i], members.lengths[i]);
+    }
+  },
+  *inSteps(context, work, result) {
+    const { reply } = context;
+    beginReply(context, work);
+    reply.set(result.size);
+    yield* replyInSteps(result.count, (i) => {
+      if (result.has(i)) reply.bulk(result.bytes, result.offsets[i], result.lengths[i]);
+    });
+  },
+};
 
-function unite(context: Context, first: number): boolean {
-  if (measure(context, first) < 0) return false;
-  members.clear();
-  for (let k = first; k < context.keyCount; k++) gatherAll(context, k);
-  return true;
-}
-
-function subtract(context: Context, first: number): boolean {
-  if (measure(context, first) < 0) return false;
-  members.clear();
-  gatherAll(context, first);
-  for (let k = first + 1; k < context.keyCount && members.size > 0; k++) {
-    const set = openSource(context, k);
-    if (sizes[k] >= members.size) dropThose(set, true, Number.POSITIVE_INFINITY);
-    else dropAllOf(context, set);
-  }
-  return true;
-}
-
-function dropAllOf(context: Context, set: Collection): void {
-  const { keyspace } = context;
-  for (let more = set.first(); more; more = set.next()) {
-    set.load();
-    members.dropEqual(keyspace.hash(0, set.key, set.keyOffset, set.keyLength), set.key, set.keyOffset, set.keyLength);
-  }
-}
-
-function replyMembers(context: Context): void {
-  const { reply } = context;
-  reply.set(members.size);
-  for (let i = 0; i < members.count; i++) {
-    if (members.has(i)) reply.bulk(members.bytes, members.offsets[i], members.lengths[i]);
-  }
-  members.clear();
-}
+// ---- storing
 
 /** Makes what has been gathered the value of the first key, and replies its size. `event` is what listeners are told. */
-function store(context: Context, event: string): void {
+function storing(event: string): Ending {
+  return {
+    firstSource: 1,
+    now: (context) => store(context, members, event),
+    *inSteps(context, work, result) {
+      const { settings } = context.environment;
+      const { size } = result;
+      const smallMax = Math.max(settings.setMaxIntsetEntries, settings.setMaxListpackEntries);
+      if (!isLong(size) || size <= smallMax) return store(context, result, event);
+      const { hashes } = result;
+      const compare = (a: number, b: number): number => compareMembers(result, a, b);
+      const order = yield* orderByHash(yield* remaining(result), hashes, compare);
+      const source = new TableSource(result, order);
+      if (!(yield* storeInSteps(context, work, 0, { shape: SETS, count: size, source }))) return;
+      context.notify(Notify.SET, event, 1);
+      context.reply.integer(size);
+    },
+  };
+}
+
+function compareMembers({ bytes, offsets, lengths }: MemberTable, a: number, b: number): number {
+  const [one, other] = [a, b].map((i) => bytes.u8.subarray(offsets[i], offsets[i] + lengths[i]));
+  return Buffer.compare(one, other);
+}
+
+function store(context: Context, result: MemberTable, event: string): void {
   const { reply, keyHashes } = context;
-  const { size } = members;
+  const { size } = result;
   if (size === 0) {
     context.removeKey(keyHashes[0], 1);
     return reply.integer(0);
   }
   const set = openSetDraft(context, 0, keyHashes[0], 1);
-  const isWhole = fill(context, set);
-  members.clear();
-  if (!isWhole) {
+  if (!fill(context, set, result)) {
     if (set.exists) set.removeKey();
     return reply.error(NO_MEMORY);
   }
@@ -129,65 +127,85 @@ function store(context: Context, event: string): void {
 }
 
 /** Adds the gathered members to a set; false = no memory for all of them. */
-function fill(context: Context, set: Collection): boolean {
-  for (let i = 0; i < members.count; i++) {
-    if (!members.has(i)) continue;
-    const added = addMember(context, set, members.bytes, members.offsets[i], members.lengths[i], 1);
+function fill(context: Context, set: Collection, result: MemberTable): boolean {
+  for (let i = 0; i < result.count; i++) {
+    if (!result.has(i)) continue;
+    const added = addMember(context, set, result.bytes, result.offsets[i], result.lengths[i], 1);
     if (added === Added.FAILED) return false;
   }
   return true;
 }
 
+const SINTERSTORE = storing('sinterstore');
+const SUNIONSTORE = storing('sunionstore');
+const SDIFFSTORE = storing('sdiffstore');
+
 function sinter(context: Context): void {
-  if (intersect(context, 0)) replyMembers(context);
+  run(context, Operation.INTERSECTION, REPLY);
 }
 
 function sinterStore(context: Context): void {
-  if (intersect(context, 1)) store(context, 'sinterstore');
+  run(context, Operation.INTERSECTION, SINTERSTORE);
 }
 
 function sunion(context: Context): void {
-  if (unite(context, 0)) replyMembers(context);
+  run(context, Operation.UNION, REPLY);
 }
 
 function sunionStore(context: Context): void {
-  if (unite(context, 1)) store(context, 'sunionstore');
+  run(context, Operation.UNION, SUNIONSTORE);
 }
 
 function sdiff(context: Context): void {
-  if (subtract(context, 0)) replyMembers(context);
+  run(context, Operation.DIFFERENCE, REPLY);
 }
 
 function sdiffStore(context: Context): void {
-  if (subtract(context, 1)) store(context, 'sdiffstore');
+  run(context, Operation.DIFFERENCE, SDIFFSTORE);
+}
+
+// ---- counting
+
+const COUNT: Ending = {
+  firstSource: 0,
+  now: (context) => replyCount(context, members),
+  // biome-ignore lint/correctness/useYield: nothing is left to be done but the reply.
+  *inSteps(context, _, result) {
+    replyCount(context, result);
+  },
+};
+
+function replyCount(context: Context, { size }: MemberTable): void {
+  context.reply.integer(Math.min(size, limitArg(context, context.argInteger(1)) || Number.POSITIVE_INFINITY));
+}
+
+/** What LIMIT says, 0 = nothing; negative after an error reply. */
+function limitArg(context: Context, keys: number): number {
+  let limit = 0;
+  for (let i = 2 + keys; i < context.argc; i += 2) {
+    if (!context.argIs(i, 'LIMIT') || i + 1 === context.argc) return refuse(context, SYNTAX);
+    limit = context.argInteger(i + 1);
+    if (!(limit >= 0)) return refuse(context, NEGATIVE_LIMIT);
+  }
+  return limit;
+}
+
+function refuse(context: Context, text: string): -1 {
+  context.reply.error(text);
+  return -1;
 }
 
 function sinterCard(context: Context): void {
-  const { reply } = context;
   const keys = context.argInteger(1);
-  if (!(keys > 0)) return reply.error(NO_NUMKEYS);
-  if (keys > context.argc - 2) return reply.error(TOO_MANY_KEYS);
-  let limit = 0;
-  for (let i = 2 + keys; i < context.argc; i += 2) {
-    if (!context.argIs(i, 'LIMIT') || i + 1 === context.argc) return reply.error(SYNTAX);
-    limit = context.argInteger(i + 1);
-    if (!(limit >= 0)) return reply.error(NEGATIVE_LIMIT);
-  }
-  const smallest = measure(context, 0);
-  if (smallest < 0) return;
-  if (limit === 0) limit = Number.POSITIVE_INFINITY;
-  if (sizes[smallest] === 0 || keys === 1) return reply.integer(Math.min(sizes[smallest], limit));
-  members.clear();
-  gatherAll(context, smallest);
-  let last = keys - 1;
-  if (last === smallest) last--;
-  for (let k = 0; k <= last && members.size > 0; k++) {
-    // Of the last set no more is asked than the limit.
-    if (k !== smallest) dropThose(openSource(context, k), false, k === last ? limit : Number.POSITIVE_INFINITY);
-  }
-  const { size } = members;
-  members.clear();
-  reply.integer(Math.min(size, limit));
+  if (!(keys > 0)) return context.reply.error(NO_NUMKEYS);
+  if (keys > context.argc - 2) return context.reply.error(TOO_MANY_KEYS);
+  const limit = limitArg(context, keys);
+  if (limit < 0) return;
+  const most = limit === 0 ? Number.POSITIVE_INFINITY : limit;
+  if (keys > 1) return run(context, Operation.INTERSECTION, COUNT, most);
+  // Of one set nothing need be gathered.
+  if (!usual.measure(context, Operation.INTERSECTION, 0, most)) return;
+  context.reply.integer(Math.min(usual.smallestSize, most));
 }
 
 const UNORDERED = ['nondeterministic_output_order'];

@@ -1,33 +1,21 @@
 /**
  * ZUNION ZUNIONSTORE ZINTER ZINTERSTORE ZINTERCARD ZDIFF ZDIFFSTORE: over sorted sets, and over sets, whose members count as 1.
  *
- * The result is gathered beside the store, one open source at a time, so that the destination may be one of the sources. Invariant: all
- * sources are looked at before anything is gathered, and all is gathered before the destination changes.
+ * The result is gathered beside the store, one open source at a time, so that the destination may be one of the sources; much of it in several
+ * turns (long-steps). Invariant: all sources are looked at before anything is gathered, and all is gathered before the destination changes.
  */
-import { Order } from '../../layout/collection.js';
-import { type Collection, Opened, SETS, SORTED_SETS } from '../../store/collections/collection.js';
 import { doubleArg, integerArg, keyArg, oneOf, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX, WRONG_TYPE } from '../errors.js';
-import { members } from '../sets/member-table.js';
+import { beginReply, replyInSteps, STEP_ELEMENTS, takeSteps } from '../long-steps.js';
+import { isLong, isSliceOver, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted } from '../spec.js';
+import { Aggregate, Operation, SortedSetAlgebra } from './sorted-set-computation.js';
 import { beginElements } from './sorted-set-members.js';
-import { clearResult, keepScore, replyMember, scores, sortedResult, storeResult } from './sorted-set-result.js';
+import { result, sortedInSteps, storeLong, storeResult } from './sorted-set-result.js';
 
 const NOT_WEIGHT = 'ERR weight value is not a float';
 const NEGATIVE_LIMIT = "ERR LIMIT can't be negative";
-
-const enum Operation {
-  UNION = 0,
-  INTERSECTION = 1,
-  DIFFERENCE = 2,
-}
-
-const enum Aggregate {
-  SUM = 0,
-  MIN = 1,
-  MAX = 2,
-}
 
 const enum Result {
   REPLY = 0,
@@ -35,62 +23,41 @@ const enum Result {
   COUNT = 2,
 }
 
-/** Per source, in the order of the command's keys; they grow with the longest command. */
-let sizes = new Float64Array(64);
-let weights = new Float64Array(64);
-/** The sources, the smallest first. */
-let order = new Int32Array(64);
-/** What the running command asks for. */
-const asked = { keys: 0, first: 0, aggregate: Aggregate.SUM, withScores: false, limit: 0 };
-
-/** Opens source `n`; null = it is neither a sorted set nor a set. */
-function openSource(context: Context, n: number): Collection | null {
-  const { keyspace, keyHashes, keyArguments, input, db } = context;
-  const [collection] = keyspace.collections;
-  const h = keyHashes[asked.first + n];
-  const i = keyArguments[asked.first + n];
-  const offset = context.argOffset(i);
-  const length = context.argLength(i);
-  if (collection.open(SORTED_SETS, h, db, input, offset, length) !== Opened.WRONG_TYPE) return collection;
-  return collection.open(SETS, h, db, input, offset, length) === Opened.WRONG_TYPE ? null : collection;
-}
+/** Of the commands that are done in one go. */
+const usual = new SortedSetAlgebra(result);
 
 /** Reads the request from numkeys, argument `at`, on, and the sizes of the sources; false after an error reply. */
-function readRequest(context: Context, at: number, operation: Operation, result: Result): boolean {
+function readRequest(context: Context, at: number, operation: Operation, into: Result): boolean {
   const { argc } = context;
   const keys = context.argInteger(at);
   if (Number.isNaN(keys)) return fail(context, NOT_INTEGER);
   if (keys < 1) return fail(context, `ERR at least 1 input key is needed for '${context.command.fullName}' command`);
   if (keys > argc - at - 1) return fail(context, SYNTAX);
-  asked.keys = keys;
-  asked.first = result === Result.STORE ? 1 : 0;
-  asked.aggregate = Aggregate.SUM;
-  asked.withScores = false;
-  asked.limit = 0;
-  if (!measure(context)) return fail(context, WRONG_TYPE);
-  const combines = operation !== Operation.DIFFERENCE && result !== Result.COUNT;
+  if (!usual.measure(context, operation, keys, into === Result.STORE ? 1 : 0)) return fail(context, WRONG_TYPE);
+  const combines = operation !== Operation.DIFFERENCE && into !== Result.COUNT;
   for (let i = at + 1 + keys; i < argc; i++) {
     const left = argc - i;
     if (combines && left > keys && context.argIs(i, 'WEIGHTS')) {
       for (let n = 0; n < keys; n++) {
-        weights[n] = context.argDouble(++i);
-        if (Number.isNaN(weights[n])) return fail(context, NOT_WEIGHT);
+        usual.weights[n] = context.argDouble(++i);
+        if (Number.isNaN(usual.weights[n])) return fail(context, NOT_WEIGHT);
       }
     } else if (combines && left > 1 && context.argIs(i, 'AGGREGATE')) {
       i++;
-      if (context.argIs(i, 'SUM')) asked.aggregate = Aggregate.SUM;
-      else if (context.argIs(i, 'MIN')) asked.aggregate = Aggregate.MIN;
-      else if (context.argIs(i, 'MAX')) asked.aggregate = Aggregate.MAX;
+      if (context.argIs(i, 'SUM')) usual.aggregate = Aggregate.SUM;
+      else if (context.argIs(i, 'MIN')) usual.aggregate = Aggregate.MIN;
+      else if (context.argIs(i, 'MAX')) usual.aggregate = Aggregate.MAX;
       else return fail(context, SYNTAX);
-    } else if (result === Result.REPLY && context.argIs(i, 'WITHSCORES')) {
-      asked.withScores = true;
-    } else if (result === Result.COUNT && left > 1 && context.argIs(i, 'LIMIT')) {
-      asked.limit = context.argInteger(++i);
-      if (!(asked.limit >= 0)) return fail(context, NEGATIVE_LIMIT);
+    } else if (into === Result.REPLY && context.argIs(i, 'WITHSCORES')) {
+      usual.withScores = true;
+    } else if (into === Result.COUNT && left > 1 && context.argIs(i, 'LIMIT')) {
+      usual.limit = context.argInteger(++i);
+      if (!(usual.limit >= 0)) return fail(context, NEGATIVE_LIMIT);
     } else {
       return fail(context, SYNTAX);
     }
   }
+  usual.begin();
   return true;
 }
 
@@ -99,153 +66,101 @@ function fail(context: Context, text: string): false {
   return false;
 }
 
-function measure(context: Context): boolean {
-  const { keys } = asked;
-  if (sizes.length < keys) {
-    sizes = new Float64Array(keys * 2);
-    weights = new Float64Array(keys * 2);
-    order = new Int32Array(keys * 2);
-  }
-  weights.fill(1, 0, keys);
-  for (let n = 0; n < keys; n++) {
-    const source = openSource(context, n);
-    if (source === null) return false;
-    if (source.exists) context.hit();
-    else context.miss();
-    sizes[n] = source.count;
-    order[n] = n;
-  }
-  return true;
+/** What a command makes of the result, in one go and in steps. */
+interface Ending {
+  readonly firstSource: number;
+  now(context: Context): void;
+  inSteps(context: Context, work: LongWork, own: SortedSetAlgebra): Steps;
 }
 
-function compareSizes(a: number, b: number): number {
-  return sizes[a] - sizes[b];
-}
-
-/** The score of the loaded element. */
-function scoreOf(source: Collection): number {
-  return source.order === Order.SCORE ? source.score : 1;
-}
-
-function combine(before: number, score: number): number {
-  if (asked.aggregate === Aggregate.SUM) {
-    // inf - inf
-    const sum = before + score;
-    return Number.isNaN(sum) ? 0 : sum;
+/** Computes what has been asked for, and ends. */
+function compute(context: Context, ending: Ending): void {
+  if (!isLong(usual.cost)) {
+    result.clear();
+    usual.step(context, Number.POSITIVE_INFINITY);
+    ending.now(context);
+    return result.clear();
   }
-  // 0 * inf is neither less nor greater, and changes nothing: no Math.min here.
-  const isBetter = asked.aggregate === Aggregate.MIN ? score < before : score > before;
-  return isBetter ? score : before;
+  takeSteps(context, ending.firstSource, context.keyCount, (work) => inSteps(context, work, usual.copy(), ending));
 }
 
-/** Gathers all members of source `n`; those that are there already are combined. */
-function gather(context: Context, n: number): void {
-  const { keyspace } = context;
-  const source = openSource(context, n) as Collection;
-  const weight = weights[n];
-  for (let more = source.first(); more; more = source.next()) {
-    source.load();
-    const { key, keyOffset, keyLength } = source;
-    const hash = keyspace.hash(0, key, keyOffset, keyLength);
-    // 0 * inf
-    const weighted = scoreOf(source) * weight;
-    const score = Number.isNaN(weighted) ? 0 : weighted;
-    if (members.add(hash, key, keyOffset, keyLength)) {
-      keepScore(score);
-    } else {
-      const member = members.indexOf(hash, key, keyOffset, keyLength);
-      scores[member] = combine(scores[member], score);
-    }
-  }
+function* inSteps(context: Context, work: LongWork, own: SortedSetAlgebra, ending: Ending): Steps {
+  while (!own.step(context, STEP_ELEMENTS)) if (isSliceOver()) yield;
+  yield* ending.inSteps(context, work, own);
 }
 
-/** Keeps what source `n` has (`isKept`) or has not, until `limit` that stay have been seen. */
-function sift(context: Context, n: number, isKept: boolean, limit: number): void {
-  const source = openSource(context, n) as Collection;
-  let kept = 0;
-  for (let i = 0; i < members.count && kept < limit; i++) {
-    if (!members.has(i)) continue;
-    const found = source.seekKey(members.bytes, members.offsets[i], members.lengths[i]);
-    if (found !== isKept) {
-      members.drop(i);
-      continue;
-    }
-    kept++;
-    if (!found) continue;
-    source.load();
-    scores[i] = combine(scores[i], scoreOf(source) * weights[n]);
-  }
+const REPLY: Ending = {
+  firstSource: 0,
+  now: (context) => {
+    const { withScores } = usual;
+    const isPair = withScores && context.reply.protocol > 2;
+    beginElements(context, result.table.size, withScores);
+    const sorted = result.sorted();
+    for (let i = 0; i < sorted.length; i++) result.reply(context, sorted[i], withScores, isPair);
+  },
+  *inSteps(context, work, { members, withScores }) {
+    const isPair = withScores && context.reply.protocol > 2;
+    const sorted = yield* sortedInSteps(members);
+    beginReply(context, work);
+    beginElements(context, sorted.length, withScores);
+    yield* replyInSteps(sorted.length, (i) => members.reply(context, sorted[i], withScores, isPair));
+  },
+};
+
+function storing(event: string): Ending {
+  return {
+    firstSource: 1,
+    now: (context) => storeResult(context, event),
+    *inSteps(context, work, { members }) {
+      yield* storeLong(context, work, members, event, 0);
+    },
+  };
 }
 
-/** Computes what has been asked for. */
-function compute(context: Context, operation: Operation): void {
-  const { keys } = asked;
-  const limit = asked.limit === 0 ? Number.POSITIVE_INFINITY : asked.limit;
-  clearResult();
-  if (operation === Operation.DIFFERENCE) {
-    gather(context, 0);
-    for (let n = 1; n < keys && members.size > 0; n++) sift(context, n, false, limit);
-    return;
-  }
-  order.subarray(0, keys).sort(compareSizes);
-  if (operation === Operation.UNION) {
-    for (let n = 0; n < keys; n++) gather(context, order[n]);
-    return;
-  }
-  gather(context, order[0]);
-  for (let n = 1; n < keys && members.size > 0; n++) {
-    // Of the last source no more is asked than the limit.
-    sift(context, order[n], true, n === keys - 1 ? limit : Number.POSITIVE_INFINITY);
-  }
+const COUNT: Ending = {
+  firstSource: 0,
+  now: (context) => replyCount(context, usual),
+  // biome-ignore lint/correctness/useYield: nothing is left to be done but the reply.
+  *inSteps(context, _, own) {
+    replyCount(context, own);
+  },
+};
+
+function replyCount(context: Context, { members, limit }: SortedSetAlgebra): void {
+  const { size } = members.table;
+  context.reply.integer(limit === 0 ? size : Math.min(size, limit));
 }
 
-function replyResult(context: Context, operation: Operation): void {
-  if (!readRequest(context, 1, operation, Result.REPLY)) return;
-  compute(context, operation);
-  const { withScores } = asked;
-  const isPair = withScores && context.reply.protocol > 2;
-  beginElements(context, members.size, withScores);
-  const sorted = sortedResult();
-  for (let i = 0; i < sorted.length; i++) replyMember(context, sorted[i], withScores, isPair);
-  clearResult();
-}
-
-function store(context: Context, operation: Operation, event: string): void {
-  if (!readRequest(context, 2, operation, Result.STORE)) return;
-  compute(context, operation);
-  storeResult(context, event);
-}
+const ZUNIONSTORE = storing('zunionstore');
+const ZINTERSTORE = storing('zinterstore');
+const ZDIFFSTORE = storing('zdiffstore');
 
 function zunion(context: Context): void {
-  replyResult(context, Operation.UNION);
+  if (readRequest(context, 1, Operation.UNION, Result.REPLY)) compute(context, REPLY);
 }
 
 function zinter(context: Context): void {
-  replyResult(context, Operation.INTERSECTION);
+  if (readRequest(context, 1, Operation.INTERSECTION, Result.REPLY)) compute(context, REPLY);
 }
 
 function zdiff(context: Context): void {
-  replyResult(context, Operation.DIFFERENCE);
+  if (readRequest(context, 1, Operation.DIFFERENCE, Result.REPLY)) compute(context, REPLY);
 }
 
 function zunionStore(context: Context): void {
-  store(context, Operation.UNION, 'zunionstore');
+  if (readRequest(context, 2, Operation.UNION, Result.STORE)) compute(context, ZUNIONSTORE);
 }
 
 function zinterStore(context: Context): void {
-  store(context, Operation.INTERSECTION, 'zinterstore');
+  if (readRequest(context, 2, Operation.INTERSECTION, Result.STORE)) compute(context, ZINTERSTORE);
 }
 
 function zdiffStore(context: Context): void {
-  store(context, Operation.DIFFERENCE, 'zdiffstore');
+  if (readRequest(context, 2, Operation.DIFFERENCE, Result.STORE)) compute(context, ZDIFFSTORE);
 }
 
 function zinterCard(context: Context): void {
-  if (!readRequest(context, 1, Operation.INTERSECTION, Result.COUNT)) return;
-  compute(context, Operation.INTERSECTION);
-  const { size } = members;
-  clearResult();
-  context.reply.integer(asked.limit === 0 ? size : Math.min(size, asked.limit));
+  if (readRequest(context, 1, Operation.INTERSECTION, Result.COUNT)) compute(context, COUNT);
 }
 
 const NUMKEYS = integerArg('numkeys');

@@ -14,7 +14,7 @@ import {
   openSortedSetToRead,
   replyElement,
 } from './sorted-set-members.js';
-import { clearResult, keepElement, replyMember } from './sorted-set-result.js';
+import { result } from './sorted-set-result.js';
 
 const NOT_POSITIVE = 'ERR value is out of range, must be positive';
 const NO_NUMKEYS = 'ERR numkeys should be greater than 0';
@@ -26,12 +26,12 @@ const COUNT_LIMIT = 0x3fff_ffff_ffff_ffffn;
 
 /** Moves `count` elements from an end of the set of argument `i` to the result; false after an error reply. */
 function take(context: Context, set: Collection, count: number, isMax: boolean, i: number): boolean {
-  clearResult();
+  result.clear();
   const isAll = count === set.count;
   if (isMax) set.last();
   else set.first();
   for (let left = count; left > 0; left--) {
-    keepElement(set);
+    result.keepElement(set);
     if (isAll) {
       if (isMax) set.previous();
       else set.next();
@@ -63,8 +63,8 @@ function pop(context: Context, isMax: boolean): void {
   if (!take(context, set, taken, isMax, 1)) return;
   const isNested = hasCount && reply.protocol > 2;
   reply.array(isNested ? taken : taken * 2);
-  for (let i = 0; i < taken; i++) replyMember(context, i, true, isNested);
-  clearResult();
+  for (let i = 0; i < taken; i++) result.reply(context, i, true, isNested);
+  result.clear();
 }
 
 function zpopMin(context: Context): void {
@@ -121,8 +121,8 @@ export function popFirst(context: Context, isMax: boolean, count: number, asArra
     reply.array(asArray ? 2 : 3);
     reply.bulk(context.input, context.argOffset(argument), context.argLength(argument));
     if (asArray) reply.array(taken);
-    for (let i = 0; i < taken; i++) replyMember(context, i, true, asArray);
-    clearResult();
+    for (let i = 0; i < taken; i++) result.reply(context, i, true, asArray);
+    result.clear();
     return true;
   }
   return false;

@@ -25,7 +25,7 @@ import {
   openSortedSetToRead,
   replyElement,
 } from './sorted-set-members.js';
-import { clearResult, keepElement, storeResult } from './sorted-set-result.js';
+import { result, storeResult } from './sorted-set-result.js';
 
 const LIMIT_OF_RANKS = 'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX';
 const SCORES_OF_MEMBERS = 'ERR syntax error, WITHSCORES not supported in combination with BYLEX';
@@ -129,9 +129,9 @@ function zrangeStore(context: Context): void {
   else context.miss();
   resolveRange(context, set, asked.by, lower, upper, asked.isReversed);
   applyLimit();
-  clearResult();
+  result.clear();
   set.seekRank(range.from);
-  for (let left = range.to - range.from; left > 0; left--, set.next()) keepElement(set);
+  for (let left = range.to - range.from; left > 0; left--, set.next()) result.keepElement(set);
   storeResult(context, 'zrangestore');
 }
 

@@ -17,7 +17,7 @@ import type { Keyspace } from '../keyspace.js';
 import { PackedSource } from './packed-source.js';
 import { Change, HASHES, Opened, type Shape } from './shapes.js';
 import { SideTree } from './side-tree.js';
-import { TreeBuilder } from './tree-builder.js';
+import { GROWING_FILL, TreeBuilder } from './tree-builder.js';
 import { LEAF_BODY_MAX } from './tree-writer.js';
 
 /** Bytes of the leaves that a tree begins with, where elements come in any order: they have room to grow on. */
@@ -25,6 +25,22 @@ const MIXED_FILL = (LEAF_BODY_MAX >>> 2) * 3;
 /** Prefixes of elements. */
 const SCORE_BYTES = 8;
 const HASH_BYTES = 4;
+
+/** Elements in the order that a tree of them has, for building one. While it is in use their bytes stay where they are. */
+export interface ElementSource {
+  readonly key: Bytes;
+  readonly keyOffset: number;
+  readonly keyLength: number;
+  readonly value: Bytes;
+  readonly valueOffset: number;
+  readonly valueLength: number;
+  readonly expiryMs: number;
+  readonly score: number;
+  /** Of the key, without a sign: in hashes and sets. */
+  readonly hash: number;
+  /** Sets the fields above. */
+  loadInOrder(index: number): void;
+}
 
 export abstract class CollectionItem extends TreeBuilder {
   /** When these are passed, the collection becomes a tree; `open` sets them to the shape's, families to their settings. */
@@ -54,13 +70,16 @@ export abstract class CollectionItem extends TreeBuilder {
   #keyLength = 0;
   #itemOffset = 0;
   #hasNewVersion = false;
-  readonly #source: PackedSource;
+  readonly #packed: PackedSource;
+  /** What a tree is being built from. */
+  #source: ElementSource;
 
   constructor(keyspace: Keyspace) {
     super(keyspace, false);
     this.item = this.leaf;
     this.#keyBytes = this.leaf;
-    this.#source = new PackedSource(keyspace);
+    this.#packed = new PackedSource(keyspace);
+    this.#source = this.#packed;
     this.side = new SideTree(keyspace, this.scratch);
   }
 
@@ -297,7 +316,8 @@ export abstract class CollectionItem extends TreeBuilder {
   /** Makes the collection a tree, which it stays; an absent key gets an empty one, to be filled at once. The position is lost. */
   protected makeTree(): Change {
     const { exists } = this;
-    const source = this.#source;
+    const source = this.#packed;
+    this.#source = source;
     source.open(this.shape, exists ? this.item : null, this.base, this.leafArena, this.capacity);
     const isMixed = this.order === Order.HASH || this.order === Order.SCORE;
     const isScored = this.order === Order.SCORE;
@@ -322,6 +342,33 @@ export abstract class CollectionItem extends TreeBuilder {
     if (!exists) this.#bindNothing();
     else this.prefixBytes = isScored ? SCORE_BYTES : 0;
     return Change.NO_MEMORY;
+  }
+
+  /** An absent key gets an empty tree, to be filled at once. */
+  createTree(): Change {
+    return this.makeTree();
+  }
+
+  /**
+   * Appends elements of a source to a tree, from number `first` on and before `end`: as many as make one leaf. They stand behind all that are
+   * there; of a sorted set the members are to be added to the side tree as well. Returns how many, 0 = no memory.
+   */
+  append(source: ElementSource, first: number, end: number): number {
+    if (!this.beginChange()) return 0;
+    this.#source = source;
+    const isMixed = this.order === Order.HASH || this.order === Order.SCORE;
+    return this.appendLeaf(first, end, isMixed ? GROWING_FILL : LEAF_BODY_MAX);
+  }
+
+  /** Appends a leaf of a sorted set's members to its side tree: their numbers by hash and score are in `order`. Returns how many, 0 = no memory. */
+  appendMembers(hashes: Uint32Array, scores: Float64Array, order: Uint32Array, first: number): number {
+    return this.beginChange() ? this.side.appendMembers(hashes, scores, order, first) : 0;
+  }
+
+  /** Bytes of the chunks that hold the elements: more than they have themselves. */
+  get chunkBytes(): number {
+    if (!this.exists) return 0;
+    return this.isPackedLeaf ? this.capacity : this.rootItem.i32[this.unitsWord] * Page.UNIT_BYTES;
   }
 
   protected override loadNew(index: number): void {

@@ -294,5 +294,6 @@ export class Collection extends CollectionChange {
   }
 }
 
+export type { ElementSource } from './collection-item.js';
 export { Bound } from './leaf-reader.js';
 export { Change, HASHES, LISTS, Opened, SETS, type Shape, SORTED_SETS, STREAMS } from './shapes.js';

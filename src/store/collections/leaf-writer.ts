@@ -67,6 +67,18 @@ export class LeafWriter extends LeafReader {
     i32[word] = (count + 1) | (heap << Leaf.HEAP_SHIFT);
   }
 
+  /** Appends the new element to a leaf that the running step has made: an undo takes the whole leaf away, so nothing is journaled. */
+  protected appendHere(bytes: number): void {
+    const { leaf, base } = this;
+    const { i32 } = leaf;
+    const word = base >>> 2;
+    const count = i32[word] & Leaf.COUNT_MASK;
+    const heap = (i32[word] >>> Leaf.HEAP_SHIFT) - bytes;
+    this.#writeNew(base + heap);
+    leaf.view.setUint16(base + Leaf.HEADER_BYTES + count * Leaf.SLOT_BYTES, heap, true);
+    i32[word] = (count + 1) | (heap << Leaf.HEAP_SHIFT);
+  }
+
   /** Removes the element at the position; the one behind it is there then. */
   protected removeHere(): void {
     const { leaf, base, slot, journal, leafArena } = this;

@@ -7,7 +7,7 @@
 import type { Bytes } from '../../layout/bytes.js';
 import { Order } from '../../layout/collection.js';
 import type { Keyspace } from '../keyspace.js';
-import { TreeBuilder } from './tree-builder.js';
+import { GROWING_FILL, TreeBuilder } from './tree-builder.js';
 import { LEAF_BODY_MAX } from './tree-writer.js';
 
 /** What a member's key begins with. */
@@ -27,6 +27,8 @@ export interface SideElement {
 export class SideTree extends TreeBuilder {
   #hashes: Uint32Array = new Uint32Array(0);
   #scores: Float64Array = new Float64Array(0);
+  /** Their order, where they do not stand in it. */
+  #order: Uint32Array | null = null;
   readonly #member: Bytes;
 
   constructor(keyspace: Keyspace, scratch: Bytes) {
@@ -188,6 +190,7 @@ export class SideTree extends TreeBuilder {
   planMembers(hashes: Uint32Array, scores: Float64Array): boolean {
     this.#hashes = hashes;
     this.#scores = scores;
+    this.#order = null;
     this.valued = false;
     return this.planBuild(hashes.length, LEAF_BODY_MAX);
   }
@@ -196,8 +199,17 @@ export class SideTree extends TreeBuilder {
     this.applyBuild();
   }
 
+  /** Appends a leaf of members, by their numbers in `order`, from place `first` on: see TreeBuilder.appendLeaf. */
+  appendMembers(hashes: Uint32Array, scores: Float64Array, order: Uint32Array, first: number): number {
+    this.#hashes = hashes;
+    this.#scores = scores;
+    this.#order = order;
+    return this.appendLeaf(first, order.length, GROWING_FILL);
+  }
+
   protected override loadNew(index: number): void {
-    writeMember(this.#member.view, this.#hashes[index], this.#scores[index]);
+    const i = this.#order === null ? index : this.#order[index];
+    writeMember(this.#member.view, this.#hashes[i], this.#scores[i]);
     this.#setNew(this.#member, 0, MEMBER_BYTES, this.#member, 0, 0);
   }
 

@@ -144,6 +144,14 @@ export class TreeWriter extends InnerWriter {
     this.newBlobPage = 0;
   }
 
+  /** As insertPlanned, at the end of a leaf that the running step has made. */
+  protected appendPlanned(): void {
+    this.newBlobPage = 0;
+    if (this.isBlobSized(this.newKeyLength, this.newValueLength)) this.#writeBlob();
+    this.appendHere(this.bytesFor(this.newKeyLength, this.newValueLength, this.newExpiryMs));
+    this.newBlobPage = 0;
+  }
+
   #writeBlob(): void {
     const { nodes } = this;
     const at = nodes.makeBlob(this.isSide);

@@ -1,0 +1,93 @@
+/**
+ * Storing many elements over several turns: as a draft, built leaf by leaf, that takes the key's place at the end.
+ *
+ * Invariant: the key has what it had until the draft is whole; a draft that is not wanted any more is removed.
+ */
+import type { Collection, ElementSource, Shape } from '../../store/collections/collection.js';
+import { LongDraft } from '../../store/collections/draft.js';
+import type { Context } from '../context.js';
+import { NO_MEMORY } from '../errors.js';
+import { isSliceOver, keyOf, type LongWork, type Steps } from '../long-work.js';
+
+/** Members of a sorted set, for its side tree. */
+export interface SideMembers {
+  readonly hashes: Uint32Array;
+  readonly scores: Float64Array;
+  /** Their numbers by hash, those of one hash by the bytes of their scores. */
+  readonly order: Uint32Array;
+}
+
+/** What is to be stored. */
+export interface LongResult {
+  readonly shape: Shape;
+  readonly count: number;
+  readonly source: ElementSource;
+  readonly side?: SideMembers;
+  /** What the family keeps beside the elements. */
+  readonly marks?: number;
+  /** In ms since 1970, 0 = none. */
+  readonly expiryMs?: number;
+}
+
+/** Makes a result the value of key `k` of the command. False = no memory, of which the error has been replied, or the work must be repeated. */
+export function* storeInSteps(context: Context, work: LongWork, k: number, result: LongResult): Steps<boolean> {
+  const draft = new LongDraft(context.keyspace, result.shape, keyOf(context, k).hash);
+  const [into] = context.keyspace.collections;
+  try {
+    if (!draft.create(into)) return refuse(context);
+    const { source, count, side } = result;
+    const isWhole = yield* fill(context, work, draft, count, (at) => into.append(source, at, count));
+    if (!isWhole) return false;
+    if (side !== undefined) {
+      const { hashes, scores, order } = side;
+      const append = (at: number): number => into.appendMembers(hashes, scores, order, at);
+      if (!(yield* fill(context, work, draft, count, append))) return false;
+    }
+    return publish(context, k, draft, into, result);
+  } finally {
+    draft.abandon();
+  }
+}
+
+/** Appends `count` elements; false as storeInSteps. The draft is open before and behind it. */
+function* fill(
+  context: Context,
+  work: LongWork,
+  draft: LongDraft,
+  count: number,
+  append: (at: number) => number,
+): Steps<boolean> {
+  const [into] = context.keyspace.collections;
+  for (let at = 0; at < count; ) {
+    const added = append(at);
+    if (added === 0) {
+      draft.leave();
+      into.removeKey();
+      return refuse(context);
+    }
+    at += added;
+    if (!isSliceOver()) continue;
+    yield;
+    if (draft.reopen(into)) continue;
+    work.mustRepeat = true;
+    return false;
+  }
+  return true;
+}
+
+function publish(context: Context, k: number, draft: LongDraft, into: Collection, result: LongResult): boolean {
+  const { marks = 0, expiryMs = 0 } = result;
+  if (marks !== 0) into.setMarks(marks);
+  if (expiryMs !== 0) {
+    into.standOnItem();
+    context.keyspace.setExpiry(expiryMs);
+  }
+  draft.leave();
+  const { hash, argument } = keyOf(context, k);
+  return context.publish(into, hash, argument);
+}
+
+function refuse(context: Context): false {
+  context.reply.error(NO_MEMORY);
+  return false;
+}
