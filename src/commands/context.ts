@@ -232,8 +232,8 @@ export class Context {
   }
 
   /** Gives the key in argument `i` to the draft that was opened for it. False = no memory: an error has been replied, the draft is gone. */
-  publish(draft: Collection, h: number, i: number): boolean {
-    const { keyspace, input, db } = this;
+  publish(draft: Collection, h: number, i: number, db = this.db): boolean {
+    const { keyspace, input } = this;
     if (publish(keyspace, draft, h, db, input, this.argOffset(i), this.argLength(i))) return true;
     this.reply.error(NO_MEMORY);
     return false;

@@ -261,6 +261,45 @@ it('ZUNIONSTORE makes a sorted set like any other', PATIENCE, async () => {
   expect(await ask(client, 'ZRANGE part 0 0')).toBe('*1\r\n$3\r\nm10\r\n');
 });
 
+it.each(['set', 'hash', 'zset', 'list'])('COPY of a large %s', PATIENCE, async (key) => {
+  await ask(client, `EXPIRE ${key} 100000`);
+  const { reply, served } = await during(`COPY ${key} copied REPLACE`);
+  expect(reply).toBe(':1\r\n');
+  expect(served).toBeGreaterThan(1);
+  const [digest, copied] = parseReply(await ask(client, `DEBUG DIGEST-VALUE ${key} copied`)) as [string, string];
+  expect(copied).toBe(digest);
+  expect(await ask(client, 'TTL copied')).toMatch(/^:(9\d{4}|100000)\r\n/);
+  await ask(client, `PERSIST ${key}`);
+  expect((await during(`COPY ${key} copied DB 1`)).reply).toBe(':1\r\n');
+  await ask(client, 'SELECT 1');
+  expect(await ask(client, 'DEBUG DIGEST-VALUE copied')).toContain(digest);
+  expect(await ask(client, 'DEL copied')).toBe(':1\r\n');
+  await ask(client, 'SELECT 0');
+  await ask(client, 'DEL copied');
+});
+
+it('SORT of many elements', PATIENCE, async () => {
+  const { reply, served } = await during('SORT zset ALPHA DESC LIMIT 1 3');
+  const last = Array.from({ length: ELEMENTS }, (_, n) => `m${n}`)
+    .sort()
+    .slice(-4, -1)
+    .reverse();
+  expect(parseReply(reply)).toEqual(last);
+  expect(served).toBeGreaterThan(2);
+  expect(await ask(client, 'SORT list')).toMatch(/^-ERR One or more scores/);
+  await ask(client, 'DEL numbers');
+  for (let i = 0; i < ELEMENTS; i += BATCH) {
+    await ask(client, ['RPUSH', 'numbers', ...Array.from({ length: BATCH }, (_, n) => String((i + n) ^ 0x5a5a))]);
+  }
+  const numbers = Array.from({ length: ELEMENTS }, (_, n) => n ^ 0x5a5a)
+    .sort((a, b) => a - b)
+    .map(String);
+  expect(parseReply((await during('SORT numbers')).reply)).toEqual(numbers);
+  expect((await during('SORT numbers DESC STORE numbers')).reply).toBe(`:${ELEMENTS}\r\n`);
+  expect(parseReply(await ask(client, 'LRANGE numbers 0 -1'))).toEqual(numbers.reverse());
+  expect((await during('SORT numbers LIMIT 0 2 STORE part')).reply).toBe(':2\r\n');
+});
+
 it('who would change what is being read waits; what is stored is of one moment', PATIENCE, async () => {
   for (let round = 0; round < 4; round++) {
     await ask(client, 'DEL made');
@@ -300,7 +339,7 @@ it('in EXEC and scripts sets are united in one step', PATIENCE, async () => {
 it('LATENCY tells of what cannot be cut', PATIENCE, async () => {
   await ask(client, 'CONFIG SET latency-monitor-threshold 5');
   await ask(client, 'LATENCY RESET');
-  expect(await ask(client, 'SORT list ALPHA LIMIT 0 1')).toMatch(/^\*1\r\n/);
+  expect(await ask(client, 'SORT list ALPHA LIMIT 0 1 GET #')).toMatch(/^\*1\r\n/);
   expect(await ask(client, 'LATENCY LATEST')).toContain('\r\ncommand\r\n');
   await ask(client, 'CONFIG SET latency-monitor-threshold 0');
 });

@@ -27,6 +27,8 @@ export interface LongResult {
   readonly marks?: number;
   /** In ms since 1970, 0 = none. */
   readonly expiryMs?: number;
+  /** The key is one of this database; else of the client's. */
+  readonly db?: number;
 }
 
 /** Makes a result the value of key `k` of the command. False = no memory, of which the error has been replied, or the work must be repeated. */
@@ -84,7 +86,7 @@ function publish(context: Context, k: number, draft: LongDraft, into: Collection
   }
   draft.leave();
   const { hash, argument } = keyOf(context, k);
-  return context.publish(into, hash, argument);
+  return context.publish(into, hash, argument, result.db);
 }
 
 function refuse(context: Context): false {

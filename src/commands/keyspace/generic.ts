@@ -4,12 +4,16 @@
 import { ItemType } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
 import { Notify } from '../../store/change-feed.js';
-import { copyCollection } from '../../store/collections/copy-collection.js';
-import { moveCollection } from '../../store/collections/rekey.js';
+import { copyCollection, shapeOf } from '../../store/collections/copy-collection.js';
+import { isPacked } from '../../store/collections/forms.js';
+import { moveCollection, noteExpiry } from '../../store/collections/rekey.js';
 import { integerArg, keyArg, optional, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { DB_OUT_OF_RANGE, NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, SYNTAX } from '../errors.js';
+import { takeSteps } from '../long-steps.js';
+import { isLong } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysFrom } from '../spec.js';
+import { copyInTurns } from './copy-in-turns.js';
 
 const SAME_OBJECT = 'ERR source and destination objects are the same';
 
@@ -240,10 +244,21 @@ function copy(context: Context): void {
     context.touch();
     return reply.integer(0);
   }
-  if (!context.find(context.keyHashes[0], 1) || !copyFound(context, hash, db, 2)) return;
-  if (existed) notifyAnew(context, db, 2);
-  context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
-  reply.integer(1);
+  if (!context.find(context.keyHashes[0], 1)) return;
+  const end = (): void => {
+    if (existed) notifyAnew(context, db, 2);
+    context.notifyIn(db, Notify.GENERIC, 'copy_to', 2);
+    reply.integer(1);
+  };
+  const isTree = keyspace.type !== ItemType.STRING && keyspace.type !== ItemType.STREAM && !isPacked(keyspace);
+  const [from] = keyspace.collections;
+  if (isTree) {
+    const shape = shapeOf(keyspace.type);
+    noteExpiry(keyspace, hash);
+    from.openFound(shape);
+    if (isLong(from.count)) return takeSteps(context, 0, 1, (work) => copyInTurns(context, work, shape, db, end));
+  }
+  if (copyFound(context, hash, db, 2)) end();
 }
 
 const MANY = [keyArg('key', { multiple: true })];

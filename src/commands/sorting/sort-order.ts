@@ -37,22 +37,35 @@ export function unsorted(): Uint32Array {
 
 /** The elements' numbers, sorted by numbers: their own, or those that `by` means; null when one is no number. */
 export function sortedByNumber(context: Context, by: Pattern | null, isDescending: boolean): Uint32Array | null {
-  const { count, bytes, offsets, lengths } = elements;
+  const { count } = elements;
   if (weights.length < count) weights = new Float64Array(count);
   let allNumbers = true;
-  for (let i = 0; i < count; i++) {
-    let weight = 0;
-    if (by === null) weight = toNumber(bytes, offsets[i], lengths[i]);
-    else if (isThere(context, by, i)) weight = toNumber(value.bytes, value.offset, value.length);
-    if (Number.isNaN(weight)) allNumbers = false;
-    weights[i] = weight;
+  if (by === null) {
+    allNumbers = weigh(elements, weights, 0, count);
+  } else {
+    for (let i = 0; i < count; i++) {
+      const weight = isThere(context, by, i) ? toNumber(value.bytes, value.offset, value.length) : 0;
+      if (Number.isNaN(weight)) allNumbers = false;
+      weights[i] = weight;
+    }
   }
-  return allNumbers ? unsorted().sort(isDescending ? greaterFirst : lesserFirst) : null;
+  return allNumbers ? unsorted().sort(byNumber(elements, weights, isDescending)) : null;
+}
+
+/** Reads elements `from` to `end` as numbers; false = one is none. */
+export function weigh(table: MemberTable, into: Float64Array, from: number, end: number): boolean {
+  const { bytes, offsets, lengths } = table;
+  let allNumbers = true;
+  for (let i = from; i < end; i++) {
+    into[i] = toNumber(bytes, offsets[i], lengths[i]);
+    if (Number.isNaN(into[i])) allNumbers = false;
+  }
+  return allNumbers;
 }
 
 /** The same, by bytes. Elements without a text come before those that have one. */
 export function sortedByText(context: Context, by: Pattern | null, isDescending: boolean): Uint32Array {
-  if (by === null) return unsorted().sort(isDescending ? laterElementFirst : earlierElementFirst);
+  if (by === null) return unsorted().sort(byText(elements, isDescending));
   for (let i = 0; i < elements.count; i++) {
     if (isThere(context, by, i)) {
       texts.push(value.bytes, value.offset, value.length);
@@ -64,25 +77,23 @@ export function sortedByText(context: Context, by: Pattern | null, isDescending:
   return unsorted().sort(isDescending ? laterTextFirst : earlierTextFirst);
 }
 
+export type Comparison = (a: number, b: number) => number;
+
+/** Compares elements by their numbers, then by their bytes. */
+export function byNumber(table: MemberTable, numbers: Float64Array, isDescending: boolean): Comparison {
+  const sign = isDescending ? -1 : 1;
+  return (a, b) => {
+    if (numbers[a] !== numbers[b]) return numbers[a] < numbers[b] ? -sign : sign;
+    return sign * compare(table, a, b);
+  };
+}
+
+export function byText(table: MemberTable, isDescending: boolean): Comparison {
+  return isDescending ? (a, b) => compare(table, b, a) : (a, b) => compare(table, a, b);
+}
+
 function isThere(context: Context, by: Pattern, i: number): boolean {
   return lookUp(context, by, elements.bytes, elements.offsets[i], elements.lengths[i]) !== Found.NOTHING;
-}
-
-function lesserFirst(a: number, b: number): number {
-  if (weights[a] !== weights[b]) return weights[a] < weights[b] ? -1 : 1;
-  return compare(elements, a, b);
-}
-
-function greaterFirst(a: number, b: number): number {
-  return lesserFirst(b, a);
-}
-
-function earlierElementFirst(a: number, b: number): number {
-  return compare(elements, a, b);
-}
-
-function laterElementFirst(a: number, b: number): number {
-  return compare(elements, b, a);
 }
 
 function earlierTextFirst(a: number, b: number): number {

@@ -14,14 +14,16 @@ import { blockArg, integerArg, keyArg, oneOf, patternArg, tokenArg } from '../ar
 import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX, WRONG_TYPE } from '../errors.js';
 import { End, openListDraft, push } from '../lists/list-elements.js';
+import { takeSteps } from '../long-steps.js';
+import { isLong } from '../long-work.js';
 import { members } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysUnknown } from '../spec.js';
+import { type LongSort, NOT_NUMBERS, partOf, sortInTurns } from './sort-in-turns.js';
 import { clearElements, elements, sortedByNumber, sortedByText, unsorted } from './sort-order.js';
 import { Found, lookUp, type Pattern, readPattern, replyMeant, value } from './sort-pattern.js';
 
 const BY_DENIED = 'ERR BY option of SORT denied due to insufficient ACL permissions.';
 const GET_DENIED = 'ERR GET option of SORT denied due to insufficient ACL permissions.';
-const NOT_NUMBERS = "ERR One or more scores can't be converted into double";
 
 /** What the running command asks for. */
 const asked = {
@@ -131,6 +133,11 @@ function shapeOf(type: number): Shape | null {
   }
 }
 
+/** Of the collection that the cursor stands on. */
+function sourceShape({ keyspace }: Context): Shape {
+  return shapeOf(keyspace.type) as Shape;
+}
+
 /** Opens the key's collection, or none where there is none; null after an error reply. */
 function openSource(context: Context): Collection | null {
   const { keyspace } = context;
@@ -152,10 +159,9 @@ function openSource(context: Context): Collection | null {
 
 /** What LIMIT leaves of `size` elements. */
 function cut(size: number): void {
-  const count = Math.min(Math.max(asked.count, -1), size);
-  const first = Math.min(Math.max(asked.start, 0), size);
-  slice.first = first;
-  slice.last = count < 0 ? size - 1 : Math.min(first + count, size) - 1;
+  const part = partOf(asked, size);
+  slice.first = part.first;
+  slice.last = part.last;
 }
 
 function gatherAll(source: Collection): void {
@@ -271,6 +277,20 @@ function run(context: Context, mayStore: boolean): void {
   if (!readOptions(context, mayStore)) return;
   const source = openSource(context);
   if (source === null) return;
+  // What other keys have is looked up in one go, with the gate closed.
+  if (isLong(source.count) && asked.by === null && !asked.isUnsorted && asked.gets.length === 0) {
+    const { isAlpha, isDescending, start, count, stores } = asked;
+    const request: LongSort = {
+      isAlpha,
+      isDescending,
+      start,
+      count,
+      stores,
+      shape: sourceShape(context),
+      storeFew: store,
+    };
+    return takeSteps(context, 0, 1, (work) => sortInTurns(context, work, request));
+  }
   const sorted = order(context, source);
   if (sorted !== null) {
     if (asked.stores) {

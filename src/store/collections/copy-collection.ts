@@ -14,7 +14,7 @@ import { isPacked } from './forms.js';
 import { copyItem, noteExpiry } from './rekey.js';
 import { Change, HASHES, LISTS, SETS, type Shape, SORTED_SETS, STREAMS } from './shapes.js';
 
-function shapeOf(type: number): Shape {
+export function shapeOf(type: number): Shape {
   switch (type) {
     case ItemType.HASH:
       return HASHES;
