@@ -5,16 +5,12 @@
  */
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { memcachedMemory } from '../config/index.js';
 import { OptionError, type Plan } from './memcached-option.js';
 
 const MIB = 1024 ** 2;
 const DEFAULT_PORT = '11211';
 const DEFAULT_CONNECTIONS = '1024';
-/** Beside the items, in MiB: the first pages of Cache Meta and index, and one for each worker, which maxmemory counts too. */
-const META_MIB = 2;
-/** Room of the DRAM tier for more index and for reserves: a fixed part, and one that grows with the items. */
-const RESERVE_MIB = 16;
-const RESERVE_RATIO = 8;
 /** memcached starts four threads; more than the machine has cores would only take turns. */
 const WORKERS_MAX = 4;
 const LOG_LEVELS = ['warning', 'notice', 'verbose', 'debug'];
@@ -45,10 +41,10 @@ export function serverPlan(
   setDefault(flags, 'maxclients', DEFAULT_CONNECTIONS);
   setDefault(flags, 'workers', String(Math.max(1, Math.min(WORKERS_MAX, cpuCount - 1))));
   setDefault(flags, 'capacity', '0');
-  const usedMib = plan.memoryMib + META_MIB + Number(flags.get('workers'));
+  const { usedMib, dramMib } = memcachedMemory(plan.memoryMib, Number(flags.get('workers')));
   // With a capacity tier -m is the size of the DRAM tier, and both are filled.
   if (flags.get('capacity') === '0') flags.set('maxmemory', `${usedMib}MiB`);
-  flags.set('dram', `${usedMib + RESERVE_MIB + Math.ceil(plan.memoryMib / RESERVE_RATIO)}MiB`);
+  flags.set('dram', `${dramMib}MiB`);
   flags.set('port', '0');
 
   const { host, port } = listenAddresses(plan.addresses);

@@ -22,14 +22,15 @@ export function infoText(path: string, copy: PoolCopy, facts: PoolFacts): string
   const lines = [
     path,
     `  layout      version ${facts.layoutVersion}, identity ${facts.identity}, ${facts.shards} shards, ${facts.policy}`,
-    `  DRAM        ${approximateSize(stats.dramBytes)}, ${approximateSize(stats.dramFreeBytes)} free, ${handle.dramPath}`,
+    `  DRAM        ${approximateSize(stats.dramBytes)} (can become ${approximateSize(copy.memory.dramRoom * Page.BYTES)}), ${approximateSize(stats.dramFreeBytes)} free, ${handle.dramPath}`,
     `              pages of ${approximateSize(Page.BYTES)}: ${pages(facts.dramPages)}`,
   ];
   if (handle.capacityPath !== null) {
     const node = existing.tier === 'numa' ? ` on node ${existing.numaNode}` : '';
     lines.push(
-      `  capacity    ${approximateSize(stats.capacityBytes)}, ${approximateSize(stats.capacityFreeBytes)} free, ${existing.tier}${node}, ${handle.capacityPath}`,
+      `  capacity    ${approximateSize(stats.capacityBytes)} (can become ${approximateSize(copy.memory.capacityRoom * Page.BYTES)}), ${approximateSize(stats.capacityFreeBytes)} free, ${existing.tier}${node}, ${handle.capacityPath}`,
       `              pages: ${pages(facts.capacityPages)}; ${approximateSize(stats.logLiveBytes)} of ${approximateSize(stats.logBytes)} of log in use`,
+      `              written: each page ${stats.capacityPageWritesMean.toFixed(1)} times in the mean, one ${stats.capacityPageWritesMax} times`,
     );
   } else lines.push('  capacity    none');
   lines.push(`  items       ${stats.items}, ${stats.expiring} with an expiry`);

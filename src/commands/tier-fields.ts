@@ -1,10 +1,18 @@
-/** What INFO's section tiers and memcached's stats say about how the two tiers share the work. Owns nothing. */
+/** What INFO's section tiers and memcached's stats say about the two tiers, their sizes, and how they share the work. Owns nothing. */
+import { getSystemErrorName } from 'node:util';
 import type { StoreStats } from '../store/statistics.js';
 
 export function tierFields(stats: StoreStats): readonly (readonly [string, string | number])[] {
   const reads = stats.hits + stats.misses;
   const dramHits = stats.hits - stats.capacityHits;
   return [
+    ['dram_bytes', stats.dramBytes],
+    ['dram_free_bytes', stats.dramFreeBytes],
+    ['dram_target_bytes', stats.dramTargetBytes],
+    ['capacity_bytes', stats.capacityBytes],
+    ['capacity_free_bytes', stats.capacityFreeBytes],
+    ['capacity_target_bytes', stats.capacityTargetBytes],
+    ['resize_error', stats.resizeErrno === 0 ? 'none' : getSystemErrorName(-stats.resizeErrno)],
     ['dram_hits', dramHits],
     ['dram_hit_ratio', ratio(dramHits, reads)],
     ['capacity_hits', stats.capacityHits],
@@ -21,6 +29,8 @@ export function tierFields(stats: StoreStats): readonly (readonly [string, strin
     ['capacity_bytes_written', stats.capacityBytesWritten],
     ['capacity_lost_bytes', stats.capacityLostBytes],
     ['write_amplification', ratio(stats.capacityBytesWritten, stats.demotedBytes + stats.writtenBehindBytes)],
+    ['capacity_page_writes_max', stats.capacityPageWritesMax],
+    ['capacity_page_writes_mean', stats.capacityPageWritesMean.toFixed(4)],
   ];
 }
 

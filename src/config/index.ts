@@ -2,8 +2,9 @@
 export { ConfigError } from './error.js';
 export { type Loaded, type LoadOptions, loadSettings, settingsWith } from './load.js';
 export { type Machine, readMachine } from './machine.js';
+export { memcachedMemory } from './memcached-memory.js';
 export { programVersion } from './program-version.js';
-export { type ConfigSetResult, configGet, configSet } from './redis.js';
+export { type ConfigSetResult, configGet, configSet, type SizeCheck } from './redis.js';
 export { isLoopback, protectionProblems } from './resolve.js';
 export { rewriteConfigFile } from './rewrite.js';
 export {

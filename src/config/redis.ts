@@ -143,10 +143,17 @@ export type ConfigSetResult =
   | { readonly ok: true; readonly changed: readonly SettingKey[] }
   | { readonly ok: false; readonly error: string };
 
+/** What speaks against new sizes of the tiers; null = nothing. */
+export type SizeCheck = (
+  dramBytes: number,
+  capacityBytes: number,
+) => { readonly setting: 'dram' | 'capacity'; readonly reason: string } | null;
+
 /** Changes `settings` in place. The error is a reply without its leading '-'. */
 export function configSet(
   settings: Settings,
   pairs: readonly (readonly [name: string, value: string])[],
+  checkSizes?: SizeCheck,
 ): ConfigSetResult {
   const next = { ...settings };
   const seen = new Set<string>();
@@ -164,6 +171,12 @@ export function configSet(
   const wasOpen = protectionProblems(settings).length > 0;
   const [problem] = wasOpen ? [] : protectionProblems(next);
   if (problem !== undefined) return failed(pairs[0][0].toLowerCase(), problem);
+
+  const { dram, capacity } = next;
+  if (dram !== settings.dram || capacity !== settings.capacity) {
+    const sizes = checkSizes?.(dram, capacity) ?? null;
+    if (sizes !== null) return failed(sizes.setting, sizes.reason);
+  }
 
   const changed = settingKeys.filter((key) => formatSetting(settings, key) !== formatSetting(next, key));
   Object.assign(settings, next);

@@ -66,6 +66,7 @@ export interface Settings extends ClientSettings, DurableSettings, EncodingSetti
   dram: number;
   pool: string;
   capacity: number;
+  growthRoom: number;
   tier: Tier;
   numaNode: number;
   durability: Durability;
@@ -119,11 +120,20 @@ export const schema: Schema = {
     size(DRAM_BYTES_MIN, TIB),
     128 * MIB,
     'Size of the DRAM tier: metadata and hot items. The default shrinks to half of a smaller container memory limit.',
+    { live: true },
   ),
   pool: declare('Memory', text('PATH', 4096), './data', 'Folder of the pool: control file and capacity tier.', {
     redis: ['dir'],
   }),
-  capacity: declare('Memory', size(16 * MIB, 16 * TIB, true), GIB, 'Size of the capacity tier; 0 = none.'),
+  capacity: declare('Memory', size(16 * MIB, 16 * TIB, true), GIB, 'Size of the capacity tier; 0 = none.', {
+    live: true,
+  }),
+  growthRoom: declare(
+    'Memory',
+    integer(1, 64),
+    4,
+    'How many times its size each tier of a new pool can become by CONFIG SET. Costs 32 bytes of DRAM for each MiB of that.',
+  ),
   tier: declare(
     'Memory',
     oneOf('auto', 'dax', 'numa', 'file', 'none'),

@@ -10,7 +10,7 @@
 export const enum Super {
   MAGIC = 0x5254_4e45, // 'ENTR'
   /** Version of all layouts in src/layout; a pool of another version is refused. */
-  VERSION = 3,
+  VERSION = 4,
   BYTE_ORDER = 0x01020304,
 
   MAGIC_WORD = 0,
@@ -18,8 +18,9 @@ export const enum Super {
   BYTE_ORDER_WORD = 2,
   /** 1 once formatting is complete. */
   READY_WORD = 3,
-  DRAM_PAGES_WORD = 4,
-  CAPACITY_PAGES_WORD = 5,
+  /** Pages that the page table has room for: how large a tier can become. Its size now: DRAM_EXTENT_WORD and what follows. */
+  DRAM_ROOM_WORD = 4,
+  CAPACITY_ROOM_WORD = 5,
   /** Page number of the first capacity page: a multiple of an arena's pages. */
   CAPACITY_BASE_WORD = 6,
   SHARD_SHIFT_WORD = 7,
@@ -65,6 +66,9 @@ export const enum Super {
   /** See layout/ghost; 0 buckets: none. */
   GHOST_TABLE_WORD = 40,
   GHOST_BUCKETS_WORD = 41,
+
+  /** For each capacity page that there is room for a word: how often it was begun to be written. 0 (a pool of an earlier layout) = none. */
+  WEAR_TABLE_WORD = 42,
 
   /** Check word over what never changes after formatting: see store/format. */
   CHECK_WORD = 48,
@@ -190,6 +194,23 @@ export const enum Super {
   /** Keys that long requests read (store/holds): a bit for each hold in force, and the table. */
   HOLDS_WORD = 241,
   HOLD_TABLE_WORD = 320,
+
+  // Sizes of the tiers, which change while the store is at work: see memory/tier-pages and store/resize.
+  /** Pages from the tier's first one on that are known, and those of them without memory behind them. */
+  DRAM_EXTENT_WORD = 496,
+  CAPACITY_EXTENT_WORD = 497,
+  DRAM_ABSENT_WORD = 498,
+  CAPACITY_ABSENT_WORD = 499,
+  /** Pages with memory that the tier shall have; 0 = those that it has. */
+  DRAM_TARGET_WORD = 500,
+  CAPACITY_TARGET_WORD = 501,
+  /** Why a tier does not get to its target: the system's error number, 0 = none. */
+  RESIZE_ERRNO_WORD = 502,
+  /** Leaving pages that nobody has in hand. */
+  ORPHANS_WORD = 503,
+  /** KiB a second that one participant brings up to DRAM, and writes down from it, at most; 0 = none, and no limit. */
+  PROMOTION_RATE_WORD = 504,
+  DEMOTION_RATE_WORD = 505,
 
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,
@@ -396,6 +417,11 @@ export const enum PageKind {
   WRITTEN_KEYS = 16,
   /** Ring of a seat's effects: see layout/effects. */
   EFFECTS = 17,
+  /** Without memory: see memory/tier-pages. */
+  ABSENT = 18,
+  /** Its memory is being given back, or reserved, by its owner. */
+  LEAVING = 19,
+  ARRIVING = 20,
 }
 
 /** Pin table: slots of (page, unit, count, doomed). */

@@ -114,14 +114,16 @@ export class CapacityLog {
 
   /** True when reclaim is at work or will be soon: what is written from now on drives something else out. */
   get isFull(): boolean {
-    return this.#hasFewer(FULL_MARGIN_PAGES + Math.floor(this.#memory.capacityPages / FULL_MARGIN_DIVISOR));
+    return this.#hasFewer(FULL_MARGIN_PAGES + Math.floor(this.#memory.capacitySize / FULL_MARGIN_DIVISOR));
   }
 
   /** True when fewer pages are free than reclaim keeps and `margin` more. */
   #hasFewer(margin: number): boolean {
-    const { ctl, capacityPages, isCapacityLost } = this.#memory;
-    if (capacityPages === 0 || isCapacityLost || ctl[Super.LOG_COUNT_WORD] === 0) return false;
-    return ctl[Super.CAPACITY_FREE_WORD] < Math.max(2, Math.floor(capacityPages / RESERVE_DIVISOR)) + margin;
+    const { ctl, capacitySize, capacityWanted, isCapacityLost } = this.#memory;
+    if (capacitySize === 0 || isCapacityLost || ctl[Super.LOG_COUNT_WORD] === 0) return false;
+    // Pages that are too many are freed in addition, and go.
+    const kept = Math.max(2, Math.floor(capacitySize / RESERVE_DIVISOR)) + Math.max(0, -capacityWanted);
+    return ctl[Super.CAPACITY_FREE_WORD] < kept + margin;
   }
 
   #turnPage(old: number): number {

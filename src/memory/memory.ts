@@ -23,8 +23,9 @@ const OWNER_CHECK_MS = 10;
 
 export class Memory {
   readonly ctl: Int32Array;
-  readonly dramPages: number;
-  readonly capacityPages: number;
+  /** Pages that the tiers can become, which are mapped: see Super.DRAM_ROOM_WORD. */
+  readonly dramRoom: number;
+  readonly capacityRoom: number;
   readonly capacityBase: number;
   readonly shardShift: number;
   readonly shardCount: number;
@@ -38,6 +39,7 @@ export class Memory {
   readonly pageTable: number;
   /** Changes are written down: see store/effects. */
   readonly isDurable: boolean;
+  readonly wearTable: number;
   /** Log pages carry what a scan after a reboot needs: where records begin and end, units in front of their items, salt of check words. */
   readonly isWarm: boolean;
   readonly logFirstUnit: number;
@@ -59,7 +61,8 @@ export class Memory {
 
   /** Time that accesses to the capacity tier cost beside their own, when a device is emulated. */
   charge: DeviceCharge | null = null;
-  /** The capacity tier's file. */
+  /** The tiers' files. */
+  dramPath = '';
   capacityPath = '';
 
   /** Called with a dead participant's number by a waiter; repairs what it held. Set by the store. */
@@ -75,8 +78,8 @@ export class Memory {
     const ctl = arenas[0].i32;
     this.ctl = ctl;
     this.own = ctl;
-    this.dramPages = ctl[Super.DRAM_PAGES_WORD];
-    this.capacityPages = ctl[Super.CAPACITY_PAGES_WORD];
+    this.dramRoom = ctl[Super.DRAM_ROOM_WORD];
+    this.capacityRoom = ctl[Super.CAPACITY_ROOM_WORD];
     this.capacityBase = ctl[Super.CAPACITY_BASE_WORD];
     this.shardShift = ctl[Super.SHARD_SHIFT_WORD];
     this.shardCount = 1 << this.shardShift;
@@ -88,6 +91,7 @@ export class Memory {
     this.directory = ctl[Super.DIRECTORY_WORD];
     this.directoryLength = ctl[Super.DIRECTORY_LENGTH_WORD];
     this.pageTable = ctl[Super.PAGE_TABLE_WORD];
+    this.wearTable = ctl[Super.WEAR_TABLE_WORD];
     this.isWarm = ctl[Super.DURABILITY_WORD] === Durability.WARM;
     this.isDurable = ctl[Super.DURABILITY_WORD] === Durability.DURABLE;
     this.logFirstUnit = this.isWarm ? LogPage.HEADER_UNITS : 0;
@@ -107,6 +111,39 @@ export class Memory {
     this.ownBase = pageOffset(page) >>> 2;
   }
 
+  // ---- sizes, which others change
+
+  /** The DRAM tier's pages are 0 to here; some of them may be absent. */
+  get dramPages(): number {
+    return this.ctl[Super.DRAM_EXTENT_WORD];
+  }
+
+  /** The capacity tier's pages are so many from capacityBase on; some of them may be absent. */
+  get capacityPages(): number {
+    return this.ctl[Super.CAPACITY_EXTENT_WORD];
+  }
+
+  /** Pages with memory behind them. */
+  get dramSize(): number {
+    return this.ctl[Super.DRAM_EXTENT_WORD] - this.ctl[Super.DRAM_ABSENT_WORD];
+  }
+
+  get capacitySize(): number {
+    return this.ctl[Super.CAPACITY_EXTENT_WORD] - this.ctl[Super.CAPACITY_ABSENT_WORD];
+  }
+
+  /** Pages that are missing to the size that the tier shall have; below 0: that are too many. */
+  get dramWanted(): number {
+    const target = this.ctl[Super.DRAM_TARGET_WORD];
+    return target === 0 ? 0 : target - this.dramSize;
+  }
+
+  get capacityWanted(): number {
+    const target = this.ctl[Super.CAPACITY_TARGET_WORD];
+    // What a reboot has left is looked at first.
+    return target === 0 || this.ctl[Super.REBUILD_STATE_WORD] !== 0 ? 0 : target - this.capacitySize;
+  }
+
   participantWord(participant: number): number {
     return this.participantTable + participant * Participant.WORDS;
   }
@@ -114,6 +151,11 @@ export class Memory {
   /** First word of a page's entry in the page table. */
   pageInfo(page: number): number {
     return this.pageTable + page * PageInfo.WORDS;
+  }
+
+  /** How often a capacity page was begun to be written, where there is a wearTable. */
+  wearWord(page: number): number {
+    return this.wearTable + page - this.capacityBase;
   }
 
   pageKind(page: number): number {

@@ -22,19 +22,32 @@ const KIB_OF_PAGE_SHIFT = 10;
 /** No page. */
 export const NO_PAGE = 0;
 
+/** Free DRAM pages that the index leaves alone, in a tier of so many pages. */
+function indexReserveOf(dramPages: number): number {
+  return Math.max(RESERVE_PAGES_MIN, Math.min(RESERVE_PAGES_MAX, Math.floor(dramPages / RESERVE_DIVISOR)));
+}
+
+/** Free DRAM pages that data leaves alone. */
+export function dataReserveOf(dramPages: number): number {
+  return indexReserveOf(dramPages) + INDEX_PAGES;
+}
+
 export class PagePool {
-  /** Free DRAM pages that the index leaves alone, and that data leaves alone. */
-  readonly indexReserve: number;
-  readonly dataReserve: number;
   readonly #memory: Memory;
   readonly #journal: Journal;
 
   constructor(memory: Memory, journal: Journal) {
-    const share = Math.floor(memory.dramPages / RESERVE_DIVISOR);
-    this.indexReserve = Math.max(RESERVE_PAGES_MIN, Math.min(RESERVE_PAGES_MAX, share));
-    this.dataReserve = this.indexReserve + INDEX_PAGES;
     this.#memory = memory;
     this.#journal = journal;
+  }
+
+  /** Free DRAM pages that the index leaves alone, and that data leaves alone. */
+  get indexReserve(): number {
+    return indexReserveOf(this.#memory.dramSize);
+  }
+
+  get dataReserve(): number {
+    return dataReserveOf(this.#memory.dramSize);
   }
 
   get dramFree(): number {
@@ -46,9 +59,14 @@ export class PagePool {
   }
 
   /** DRAM pages that clients' memory is still to be taken from: whole ones, beyond those that are lent. */
-  get owedPages(): number {
+  get owedToClients(): number {
     const { ctl } = this.#memory;
     return Math.max(0, (ctl[Super.CLIENT_KIB_WORD] >>> KIB_OF_PAGE_SHIFT) - ctl[Super.LENT_PAGES_WORD]);
+  }
+
+  /** DRAM pages that are to be freed and go: for clients, and since the tier shall be smaller. */
+  get owedPages(): number {
+    return this.owedToClients + Math.max(0, -this.#memory.dramWanted);
   }
 
   /**
@@ -219,9 +237,11 @@ export class PagePool {
     const { ctl } = this.#memory;
     const info = this.#memory.pageInfo(page);
     this.#journal.setControl(info + PageInfo.KIND_WORD, kind | (slabClass << 8) | (this.#memory.lockMark << 16));
+    const isCapacity = this.#memory.isCapacity(page);
     // Whether a page of a warm pool is persistent is no matter of its use.
-    const words = this.#memory.isWarm && this.#memory.isCapacity(page) ? PageInfo.CHANGED_WORD : PageInfo.WORDS;
+    const words = this.#memory.isWarm && isCapacity ? PageInfo.CHANGED_WORD : PageInfo.WORDS;
     for (let i = 1; i < words; i++) ctl[info + i] = 0;
+    if (isCapacity && this.#memory.wearTable !== 0) ctl[this.#memory.wearWord(page)]++;
   }
 
   #release(page: number): void {
@@ -261,10 +281,10 @@ export class PagePool {
 
   /** maxmemory, or all there is: pages that may be in use at once, of both tiers and by clients. */
   #underLimit(pageCount: number): boolean {
-    const { ctl, dramPages, capacityPages } = this.#memory;
-    const all = dramPages + capacityPages;
+    const { ctl, dramSize, capacitySize } = this.#memory;
+    const all = dramSize + capacitySize;
     const limit = ctl[Super.MAX_DATA_PAGES_WORD];
-    const used = all - ctl[Super.DRAM_FREE_WORD] - ctl[Super.CAPACITY_FREE_WORD] + this.owedPages;
+    const used = all - ctl[Super.DRAM_FREE_WORD] - ctl[Super.CAPACITY_FREE_WORD] + this.owedToClients;
     return used + pageCount <= (limit === 0 ? all : limit);
   }
 
@@ -275,7 +295,7 @@ export class PagePool {
     const { ctl, dramPages } = this.#memory;
     this.#memory.lock(Super.PAGE_LOCK_WORD);
     let page = NO_PAGE;
-    if (ctl[Super.DRAM_FREE_WORD] > this.dataReserve && this.owedPages > 0) {
+    if (ctl[Super.DRAM_FREE_WORD] > this.dataReserve && this.owedToClients > 0) {
       page = this.#findFree(1, dramPages, ctl[Super.DRAM_HINT_WORD]);
       if (page !== NO_PAGE) {
         this.#mark(page, PageKind.LENT, 0);

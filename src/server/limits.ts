@@ -40,6 +40,7 @@ export class Limits {
     this.#store.setPolicy(settings.maxmemoryPolicy);
     this.#store.setLfu(settings.lfuLogFactor, settings.lfuDecayTime);
     this.#store.setMaxMemory(settings.maxmemory);
+    this.#store.sizes.set(settings.dram, settings.capacity);
     // The exact limit is the shared count (Connections.admit), with an answer in the client's protocol; the pump's own
     // limit stops a flood below it, at little cost.
     const ceiling = settings.maxclients + FLOOD_MARGIN;

@@ -7,7 +7,7 @@
  * one connection can cost in one turn is bounded (receiveBytes of the pump, MAX_REQUESTS_PER_TURN of the drivers).
  */
 import type { Hub } from '../commands/messaging/hub.js';
-import type { Settings } from '../config/index.js';
+import type { Settings, SizeCheck } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { Counter, type CounterRow, type CounterTotals } from '../layout/counters.js';
 import { addon, Event, EventKind, Gauge, type Pump } from '../native/addon.js';
@@ -42,6 +42,10 @@ export interface LoopStore {
   setPolicy(policy: Settings['maxmemoryPolicy']): void;
   setLfu(logFactor: number, decayMinutes: number): void;
   setMaxMemory(bytes: number): void;
+  readonly sizes: {
+    set(dramBytes: number, capacityBytes: number): void;
+    problem(dramBytes: number, capacityBytes: number): ReturnType<SizeCheck>;
+  };
   /** Memory outside the store that counts as used. */
   chargeClients(bytes: number): void;
 }
@@ -389,6 +393,10 @@ export class Loop implements ControlHost {
 
   settingsChanged(): void {
     this.#limits.settingsChanged();
+  }
+
+  sizeProblem(dramBytes: number, capacityBytes: number): ReturnType<SizeCheck> {
+    return this.#store.sizes.problem(dramBytes, capacityBytes);
   }
 
   // ---- the control plane's wishes

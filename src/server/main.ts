@@ -104,5 +104,7 @@ function openPool(settings: Settings): StoreHandle {
     hugePages: settings.hugepages !== 'no',
     ...(settings.emulate !== 'no' && { emulate: settings.emulate }),
     durability: settings.durability,
+    growth: settings.growthRoom,
+    mayResize: true,
   });
 }

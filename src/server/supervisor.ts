@@ -19,7 +19,7 @@ import {
   WATCH_GAUGES,
 } from '../layout/counters.js';
 import { createSharedScripts } from '../layout/shared-scripts.js';
-import type { StoreHandle } from '../store/open.js';
+import { checkSizes, type StoreHandle } from '../store/open.js';
 import { DurabilityThread } from './durability.js';
 import type { EffectLog } from './effects/effect-log.js';
 import type { Log } from './log.js';
@@ -321,7 +321,7 @@ export class Supervisor {
   }
 
   #configSet(pairs: MainTopics['configSet'][0], done: (answer: string | null) => void): void {
-    const result = configSet(this.settings, pairs);
+    const result = configSet(this.settings, pairs, (dram, capacity) => checkSizes(this.#store, dram, capacity));
     if (!result.ok) {
       done(result.error);
       return;

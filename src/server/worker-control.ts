@@ -11,7 +11,7 @@ import { type UserChange, Users } from '../commands/acl/users.js';
 import { clientLine } from '../commands/clients/client-list.js';
 import type { Asker, ClientRow, Control, MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
 import type { CommandTable } from '../commands/table.js';
-import { configSet, type Settings } from '../config/index.js';
+import { configSet, type Settings, type SizeCheck } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
 import { AccessLog } from './access-log.js';
 import { LatencyMonitor } from './latency-monitor.js';
@@ -38,6 +38,7 @@ export interface ControlHost {
   unsentBytes(conn: number): number;
   descriptorOf(conn: number): number;
   settingsChanged(): void;
+  sizeProblem: SizeCheck;
   stop(graceMs: number): void;
   serveDuringScript(): boolean;
   endServing(): void;
@@ -148,7 +149,7 @@ export class WorkerControl implements Control {
   }
 
   setConfigHere(pairs: MainTopics['configSet'][0]): string | null {
-    const result = configSet(this.settings, pairs);
+    const result = configSet(this.settings, pairs, (dram, capacity) => this.#host!.sizeProblem(dram, capacity));
     if (!result.ok) return result.error;
     this.#settingsChanged();
     // Nobody waits for this answer: the main thread tells the others, and this worker once more.

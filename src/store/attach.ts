@@ -66,18 +66,19 @@ function attachTo(handle: StoreHandle, fd: number): Keyspace {
   // which a participant's death in a living process is recognised.
   const mapFd = openTier(handle.dramPath, false);
   try {
-    mapTier(arenas, mapFd, geometry.dramPages, { hugePages: handle.hugePages });
+    mapTier(arenas, mapFd, geometry.dramRoom, { hugePages: handle.hugePages });
   } finally {
     addon.closeFile(mapFd);
   }
   if (handle.capacityPath !== null) {
     const capacityFd = openTier(handle.capacityPath, false);
     const options = capacityMapOptions(handle.tier, handle.numaNode, handle.hugePages);
-    mapTier(arenas, capacityFd, geometry.capacityPages, options);
+    mapTier(arenas, capacityFd, geometry.capacityRoom, options);
     addon.closeFile(capacityFd);
   }
   const memory = new Memory(arenas, fd);
   if (handle.emulate !== undefined) memory.charge = new DeviceCharge(PRESETS[handle.emulate]);
+  memory.dramPath = handle.dramPath;
   memory.capacityPath = handle.capacityPath ?? '';
   const seat = takeSeat(memory, fd, handle.dramPath);
   // With the seat's byte locked nobody formats the pool any more: is it still the one that was mapped?

@@ -1,7 +1,7 @@
 /**
  * The capacity tier's file beyond its pages: the trailer that says whose it is, and what a warm pool needs after a reboot.
  *
- *     page 0 .. n-1   the capacity tier
+ *     page 0 .. n-1   what the capacity tier can become; a hole in the file where it is smaller now
  *     page n          0 trailer (layout: Trailer)   4096, 8192 two copies of the warm state (layout: WarmState), written in turn
  *
  * The warm state is which physical database each logical one means: a flushed database is one that none means any more; and the epoch
@@ -49,6 +49,8 @@ export interface WarmFile {
   readonly databases: Int32Array;
   /** Of the rebuild that was under way; 0 = none. */
   readonly rebuildEpoch: number;
+  /** Pages that the file has room for. */
+  readonly room: number;
 }
 
 export function readWords(fd: number, offset: number, count: number): Int32Array {
@@ -68,7 +70,13 @@ function checkOf(words: Int32Array, end: number): number {
 }
 
 /** Reserves the file and makes it this pool's. One that has no trailer and is not empty is somebody's. */
-export function formatCapacity(path: string, pages: number, random: Int32Array, durability: Durability): void {
+export function formatCapacity(
+  path: string,
+  pages: number,
+  room: number,
+  random: Int32Array,
+  durability: Durability,
+): void {
   const fd = addon.openFile(path, true, false);
   try {
     const oldBytes = addon.fileBytes(fd);
@@ -76,11 +84,12 @@ export function formatCapacity(path: string, pages: number, random: Int32Array, 
       throw new PoolError('POOL_FOREIGN', path, 'this is not the capacity file of an Entresol pool');
     }
     try {
-      addon.reserve(fd, 0, (pages + 1) * Page.BYTES);
+      addon.reserve(fd, 0, pages * Page.BYTES);
+      addon.reserve(fd, room * Page.BYTES, Page.BYTES);
+      if (oldBytes > pages * Page.BYTES && room > pages) punchOut(fd, pages, room);
     } catch (error) {
       throw PoolError.from(error, path, `cannot reserve ${pages + 1} MiB`);
     }
-    if (oldBytes > (pages + 1) * Page.BYTES) ftruncateSync(fd, (pages + 1) * Page.BYTES);
     const trailer = new Int32Array(Trailer.WORDS);
     trailer.set(random.subarray(0, 4));
     trailer[Trailer.MAGIC_WORD] = Super.MAGIC;
@@ -90,11 +99,22 @@ export function formatCapacity(path: string, pages: number, random: Int32Array, 
     trailer[Trailer.SEED_LOW_WORD] = random[4];
     trailer[Trailer.SEED_HIGH_WORD] = random[5];
     trailer[Trailer.CHECK_WORD] = checkOf(trailer, Trailer.CHECK_WORD);
-    if (durability === Durability.WARM) writeWarmState(fd, pages, 0, sameDatabases(), 0);
-    writeWords(fd, pages * Page.BYTES, trailer);
+    if (durability === Durability.WARM) writeWarmState(fd, room, 0, sameDatabases(), 0);
+    writeWords(fd, room * Page.BYTES, trailer);
+    // Up to here the last page says whose file it is, as it was before.
+    if (oldBytes > (room + 1) * Page.BYTES) ftruncateSync(fd, (room + 1) * Page.BYTES);
     if (durability === Durability.WARM) fdatasyncSync(fd);
   } finally {
     addon.closeFile(fd);
+  }
+}
+
+/** Gives back what an earlier, larger tier has left behind the new one; where the file system cannot, it stays and does no harm. */
+function punchOut(fd: number, pages: number, room: number): void {
+  try {
+    addon.punchHole(fd, pages * Page.BYTES, (room - pages) * Page.BYTES);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EOPNOTSUPP') throw error;
   }
 }
 
@@ -113,7 +133,7 @@ function lastPage(bytes: number): number {
   return Math.floor((bytes - 1) / Page.BYTES) * Page.BYTES;
 }
 
-/** The identity in a capacity file of so many pages; '' when it has no trailer there. */
+/** The identity in a capacity file that has room for so many pages; '' when it has no trailer there. */
 export function capacityIdentity(fd: number, pages: number): string {
   if (addon.fileBytes(fd) < pages * Page.BYTES + Trailer.WORDS * 4) return '';
   const trailer = readWords(fd, pages * Page.BYTES, Trailer.WORDS);
@@ -122,7 +142,7 @@ export function capacityIdentity(fd: number, pages: number): string {
 
 /**
  * What can be brought back from a capacity file; null when that is nothing: it is new, or a volatile pool's, or its state is
- * damaged. Throws PoolError for a warm pool's of another size or version.
+ * damaged. Throws PoolError for a warm pool's of another version, or one without room for so many pages.
  */
 export function readWarmFile(fd: number, path: string, pages: number): WarmFile | null {
   const bytes = addon.fileBytes(fd);
@@ -138,15 +158,9 @@ export function readWarmFile(fd: number, path: string, pages: number): WarmFile 
       `the file has layout version ${has}, this program knows ${Super.VERSION}`,
     );
   }
-  const has = lastPage(bytes) / Page.BYTES;
-  if (has !== pages) {
-    throw new PoolError(
-      'POOL_SIZE',
-      path,
-      `the file holds what survived a reboot, in ${has} MiB of capacity; ask for these, or remove it to begin with an empty pool`,
-    );
-  }
-  const state = newestState(fd, pages);
+  const room = lastPage(bytes) / Page.BYTES;
+  if (room < pages) throw keepsSize(path, `it has room for ${room} MiB at most`);
+  const state = newestState(fd, room);
   if (state === null) return null;
   const random = new Int32Array(6);
   random.set(trailer.subarray(Trailer.IDENTITY_WORD, Trailer.IDENTITY_WORD + 4));
@@ -156,7 +170,16 @@ export function readWarmFile(fd: number, path: string, pages: number): WarmFile 
     random,
     databases: state.slice(WarmState.MAP_WORD, WarmState.MAP_WORD + Database.LOGICAL),
     rebuildEpoch: state[WarmState.REBUILD_EPOCH_WORD],
+    room,
   };
+}
+
+function keepsSize(path: string, why: string): PoolError {
+  return new PoolError(
+    'POOL_SIZE',
+    path,
+    `the file holds what survived a reboot, and ${why}; ask for such a capacity, or remove it to begin with an empty pool`,
+  );
 }
 
 function readState(fd: number, pages: number, copy: number): Int32Array | null {
@@ -195,6 +218,7 @@ export class WarmStateFile {
   #counter: number;
   #written: Int32Array;
 
+  /** `pages`: that the file has room for. */
   constructor(path: string, pages: number) {
     this.#fd = addon.openFile(path, false, false);
     // Writing behind its end would make it whole again, with holes where items were.
@@ -226,7 +250,7 @@ export class WarmStateFile {
 
 /**
  * Notes durably that a rebuild begins, and returns the numbers of the pages that it is to scan: those with a log page of this pool. Those
- * that a rebuild before has not come to, when it was cut off, are voided.
+ * that a rebuild before has not come to, when it was cut off, are voided. Throws PoolError when the tier, of `pages` pages, would not hold them.
  */
 export function beginRebuild(path: string, pages: number, warm: WarmFile, epoch: number): number[] {
   const fd = addon.openFile(path, false, false);
@@ -234,15 +258,17 @@ export function beginRebuild(path: string, pages: number, warm: WarmFile, epoch:
     const salt = identitySalt(warm.random, 0);
     const found: number[] = [];
     const none = new Int32Array(LogPage.HEADER_WORDS);
-    for (let number = 0; number < pages; number++) {
+    for (let number = 0; number < warm.room; number++) {
       const header = readWords(fd, number * Page.BYTES, LogPage.HEADER_WORDS);
       const key = readPageKey(header, 0, salt, number);
       if (key === 0) continue;
       if (warm.rebuildEpoch === 0 || isKeptSince(header, 0, key, warm.rebuildEpoch)) found.push(number);
       else writeWords(fd, number * Page.BYTES, none);
     }
+    if (found.length > pages) throw keepsSize(path, `that takes ${found.length} MiB of capacity`);
+    addon.reserve(fd, 0, pages * Page.BYTES);
     fdatasyncSync(fd);
-    const state = new WarmStateFile(path, pages);
+    const state = new WarmStateFile(path, warm.room);
     state.save(warm.databases, found.length === 0 ? 0 : epoch);
     state.close();
     return found;

@@ -49,7 +49,7 @@ export class Lending {
   /** Lends a page or takes one back; true when there is more to do. */
   step(nowMs: number): boolean {
     const { ctl } = this.#memory;
-    const owed = this.#pool.owedPages;
+    const owed = this.#pool.owedToClients;
     if (owed > 0) return this.#lend();
     const lent = ctl[Super.LENT_PAGES_WORD];
     if (lent === 0 || nowMs < this.#notBeforeMs) return false;

@@ -9,7 +9,8 @@ export const POOL_ERRORS = {
   POOL_BUSY: 'Another process uses the pool with other sizes, or is preparing it.',
   POOL_MISSING: 'No pool is there, or its DRAM tier is gone: a reboot empties a volatile pool.',
   POOL_FULL: 'All seats of the pool are taken, or its memory is too small for what it must hold.',
-  POOL_SIZE: 'The pool holds data in other sizes than were asked for. Ask for these sizes, or remove the pool.',
+  POOL_SIZE:
+    'What the pool holds does not fit the sizes that were asked for. Ask for those that it has, or remove the pool.',
   POOL_IO: 'A system call failed; `cause` is its error.',
 } as const;
 

@@ -122,6 +122,11 @@ export class Eviction {
     return false;
   }
 
+  /** Works towards a free page of the capacity tier; false when nothing more can go there. */
+  freeCapacity(): boolean {
+    return this.reclaim.keepUp() || this.moves.evictLarge(this.policy === Policy.NO_EVICTION ? 1 : 2, true);
+  }
+
   /** False when only expired items can go: every other one must stay. */
   mayFreeAny(): boolean {
     return (

@@ -28,16 +28,25 @@ import type { StoreHandle } from './open.js';
 import { TIER_NAMES, type TierName } from './tier.js';
 
 export interface Geometry {
+  /** Pages with memory behind them. */
   readonly dramPages: number;
   readonly capacityPages: number;
+  /** How many they can become (CONFIG SET dram, capacity): what the page table has room for. */
+  readonly dramRoom: number;
+  readonly capacityRoom: number;
   readonly shardShift: number;
   readonly durability: Durability;
 }
 
+/** 32 MiB a second: see the setting promotion-rate. */
+const PROMOTION_KIB = 32 * 1024;
 /** Smallest DRAM tier: metadata, one index page, a participant, and some pages for items. */
 const MIN_DRAM_PAGES = 16;
 /** Buckets of each shard at the start. */
 const FIRST_BUCKETS = 8;
+/** 1 TiB and 16 TiB: what the settings dram and capacity may be. */
+const DRAM_ROOM_MAX = 1 << 20;
+const CAPACITY_ROOM_MAX = 1 << 24;
 /** DRAM that index pages may take at most, as a divisor: bounds the directory. */
 const DIRECTORY_DIVISOR = 1;
 
@@ -46,6 +55,7 @@ export function planGeometry(
   capacityBytes: number,
   shards: number,
   durability: Durability,
+  growth: number,
 ): Geometry {
   const dramPages = Math.floor(dramBytes / Page.BYTES);
   const capacityPages = Math.floor(capacityBytes / Page.BYTES);
@@ -60,7 +70,16 @@ export function planGeometry(
   if (!Number.isInteger(shardShift) || shardShift < 5 || shardShift > 12) {
     throw new PoolError('POOL_SIZE', '', `shards must be a power of two from 32 to 4096, not ${shards}`);
   }
-  return { dramPages, capacityPages, shardShift, durability };
+  const dramRoom = Math.min(DRAM_ROOM_MAX, dramPages * growth);
+  const capacityRoom = Math.min(CAPACITY_ROOM_MAX, capacityPages * growth);
+  return {
+    dramPages,
+    capacityPages,
+    dramRoom: Math.max(dramPages, dramRoom),
+    capacityRoom: Math.max(capacityPages, capacityRoom),
+    shardShift,
+    durability,
+  };
 }
 
 interface Tables {
@@ -75,10 +94,11 @@ interface Tables {
   readonly pageTableLength: number;
   readonly ghost: number;
   readonly ghostBuckets: number;
+  readonly wear: number;
   readonly metaPages: number;
 }
 
-function layTables({ dramPages, capacityPages, shardShift }: Geometry): Tables {
+function layTables({ dramPages, capacityPages, dramRoom, capacityRoom, shardShift }: Geometry): Tables {
   const shards = 1 << shardShift;
   const shard = Super.WORDS;
   const participant = shard + shards * Shard.WORDS;
@@ -86,13 +106,14 @@ function layTables({ dramPages, capacityPages, shardShift }: Geometry): Tables {
   const pin = slabClass + SlabClass.MAX * SlabClass.WORDS;
   const database = pin + Pin.SLOTS * Pin.WORDS;
   const directory = database + Database.COUNTS_WORD + shards * Database.SHARD_WORDS;
-  const directoryLength = Math.ceil(dramPages / DIRECTORY_DIVISOR);
+  const directoryLength = Math.ceil(dramRoom / DIRECTORY_DIVISOR);
   // Page table entries on 32-byte boundaries, two to a cache line.
   const page = (directory + directoryLength + PageInfo.WORDS - 1) & ~(PageInfo.WORDS - 1);
-  const pageTableLength = capacityBase(dramPages) + capacityPages;
+  const pageTableLength = capacityBase(dramRoom) + capacityRoom;
   const ghost = page + pageTableLength * PageInfo.WORDS;
   const ghostBuckets = Ghost.bucketCount(dramPages, capacityPages);
-  const metaPages = Math.ceil(((ghost + ghostBuckets * Ghost.BUCKET_WORDS) * 4) / Page.BYTES);
+  const wear = ghost + ghostBuckets * Ghost.BUCKET_WORDS;
+  const metaPages = Math.ceil(((wear + capacityRoom) * 4) / Page.BYTES);
   return {
     shard,
     participant,
@@ -105,12 +126,13 @@ function layTables({ dramPages, capacityPages, shardShift }: Geometry): Tables {
     pageTableLength,
     ghost,
     ghostBuckets,
+    wear,
     metaPages,
   };
 }
 
-function capacityBase(dramPages: number): number {
-  return Math.ceil(dramPages / Page.ARENA_PAGES) * Page.ARENA_PAGES;
+function capacityBase(dramRoom: number): number {
+  return Math.ceil(dramRoom / Page.ARENA_PAGES) * Page.ARENA_PAGES;
 }
 
 /**
@@ -127,6 +149,7 @@ export function format(
   isInUse: () => boolean,
 ): void {
   if (warm !== null) random.set(warm.random);
+  const { dramRoom, capacityRoom } = geometry;
   const tables = layTables(geometry);
   if (tables.metaPages + 4 > geometry.dramPages || tables.metaPages > Page.ARENA_PAGES) {
     throw new PoolError(
@@ -148,7 +171,7 @@ export function format(
   }
   const { capacityPages, durability } = geometry;
   if (handle.capacityPath !== null && warm === null)
-    formatCapacity(handle.capacityPath, capacityPages, random, durability);
+    formatCapacity(handle.capacityPath, capacityPages, capacityRoom, random, durability);
   ctl.fill(0, 0, (tables.metaPages * Page.BYTES) / 4);
   writeSuperblock(ctl, geometry, tables, random);
   ctl[Super.TIER_WORD] = TIER_NAMES.indexOf(handle.tier);
@@ -162,7 +185,9 @@ export function format(
   ctl[Super.CHECK_WORD] = checkWord(ctl);
   Atomics.store(ctl, Super.READY_WORD, 1);
   addon.releaseArena(arena);
+  // What lies behind the tier has no memory, whatever was there.
   if (oldBytes > geometry.dramPages * Page.BYTES) ftruncateSync(fd, geometry.dramPages * Page.BYTES);
+  ftruncateSync(fd, dramRoom * Page.BYTES);
 }
 
 /** FNV-1a over the words that formatting writes and nothing changes. */
@@ -173,7 +198,7 @@ function checkWord(words: Int32Array): number {
     check ^= check >>> 15;
   };
   for (let word = Super.MAGIC_WORD; word < Super.READY_WORD; word++) mix(word);
-  for (let word = Super.DRAM_PAGES_WORD; word < Super.POLICY_WORD; word++) mix(word);
+  for (let word = Super.DRAM_ROOM_WORD; word < Super.POLICY_WORD; word++) mix(word);
   mix(Super.TIER_WORD);
   mix(Super.NUMA_NODE_WORD);
   // Pools of before it was there have 0 in it.
@@ -201,9 +226,14 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl[Super.MAGIC_WORD] = Super.MAGIC;
   ctl[Super.VERSION_WORD] = Super.VERSION;
   ctl[Super.BYTE_ORDER_WORD] = Super.BYTE_ORDER;
-  ctl[Super.DRAM_PAGES_WORD] = geometry.dramPages;
-  ctl[Super.CAPACITY_PAGES_WORD] = geometry.capacityPages;
-  ctl[Super.CAPACITY_BASE_WORD] = capacityBase(geometry.dramPages);
+  ctl[Super.DRAM_ROOM_WORD] = geometry.dramRoom;
+  ctl[Super.CAPACITY_ROOM_WORD] = geometry.capacityRoom;
+  ctl[Super.DRAM_EXTENT_WORD] = geometry.dramPages;
+  ctl[Super.CAPACITY_EXTENT_WORD] = geometry.capacityPages;
+  ctl[Super.DRAM_TARGET_WORD] = geometry.dramPages;
+  ctl[Super.CAPACITY_TARGET_WORD] = geometry.capacityPages;
+  ctl[Super.PROMOTION_RATE_WORD] = PROMOTION_KIB;
+  ctl[Super.CAPACITY_BASE_WORD] = capacityBase(geometry.dramRoom);
   ctl[Super.SHARD_SHIFT_WORD] = geometry.shardShift;
   ctl.set(random.subarray(0, 4), Super.IDENTITY_WORD);
   ctl[Super.SEED_LOW_WORD] = random[4];
@@ -222,10 +252,11 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl[Super.PAGE_TABLE_LENGTH_WORD] = tables.pageTableLength;
   ctl[Super.GHOST_TABLE_WORD] = tables.ghost;
   ctl[Super.GHOST_BUCKETS_WORD] = tables.ghostBuckets;
+  ctl[Super.WEAR_TABLE_WORD] = tables.wear;
   ctl[Super.LFU_LOG_FACTOR_WORD] = 10;
   ctl[Super.LFU_DECAY_MINUTES_WORD] = 1;
   ctl[Super.DRAM_HINT_WORD] = tables.metaPages;
-  ctl[Super.CAPACITY_HINT_WORD] = capacityBase(geometry.dramPages);
+  ctl[Super.CAPACITY_HINT_WORD] = capacityBase(geometry.dramRoom);
 }
 
 function firstIndexPages({ shardShift }: Geometry): number {
@@ -243,6 +274,9 @@ function writeTables(ctl: Int32Array, geometry: Geometry, tables: Tables): void 
     const first = (page * Page.BYTES) / 4;
     ctl.fill(0, first, first + Page.BYTES / 4);
   }
+  const base = capacityBase(geometry.dramRoom);
+  for (let page = geometry.dramPages; page < geometry.dramRoom; page++) markAbsent(ctl, tables, page);
+  for (let i = geometry.capacityPages; i < geometry.capacityRoom; i++) markAbsent(ctl, tables, base + i);
   ctl[Super.DRAM_FREE_WORD] = geometry.dramPages - tables.metaPages - indexPages;
   ctl[Super.CAPACITY_FREE_WORD] = geometry.capacityPages;
   for (let shard = 0; shard < shards; shard++)
@@ -259,6 +293,10 @@ function prepareDurable(ctl: Int32Array, tables: Tables): void {
   for (let shard = 0; shard < shards; shard++) {
     ctl[tables.shard + shard * Shard.WORDS + Shard.INTERESTS_WORD] = Shard.LOGGED;
   }
+}
+
+function markAbsent(ctl: Int32Array, tables: Tables, page: number): void {
+  ctl[tables.page + page * PageInfo.WORDS] = PageKind.ABSENT;
 }
 
 /** Versions go on from the clock, so that none of before the reboot comes back: a shard takes fewer than a million in a second. */
@@ -293,9 +331,8 @@ function prepareRebuild(
   let flushed = ~0;
   for (const physical of warm.databases) flushed &= ~(1 << physical);
   ctl[Super.REBUILD_FLUSHED_WORD] = flushed;
-  const base = capacityBase(geometry.dramPages);
-  for (const number of logPages) ctl[tables.page + (base + number) * PageInfo.WORDS] = PageKind.UNSCANNED;
-  ctl[Super.CAPACITY_FREE_WORD] -= logPages.length;
+  const base = capacityBase(geometry.dramRoom);
+  placeLogPages(ctl, geometry, tables, logPages);
   ctl[Super.REBUILD_NEXT_WORD] = base;
   ctl[Super.REBUILD_LEFT_WORD] = logPages.length;
   ctl[Super.REBUILD_PAGES_WORD] = logPages.length;
@@ -307,7 +344,37 @@ function prepareRebuild(
   ctl[Super.REBUILD_STATE_WORD] = 1;
 }
 
+/**
+ * Log pages of before the reboot may lie beyond the size that the tier shall have, where it was larger: they are there, and as many pages below
+ * are to leave.
+ */
+function placeLogPages(ctl: Int32Array, geometry: Geometry, tables: Tables, logPages: readonly number[]): void {
+  const { capacityPages } = geometry;
+  const first = tables.page + capacityBase(geometry.dramRoom) * PageInfo.WORDS;
+  const extent = Math.max(capacityPages, logPages.length === 0 ? 0 : logPages[logPages.length - 1] + 1);
+  for (const number of logPages) ctl[first + number * PageInfo.WORDS] = PageKind.UNSCANNED;
+  const absent = extent - capacityPages;
+  let left = absent - countAbsent(ctl, first, extent);
+  for (let number = capacityPages - 1; number >= 0 && left > 0; number--) {
+    const word = first + number * PageInfo.WORDS;
+    if (ctl[word] !== PageKind.FREE) continue;
+    ctl[word] = PageKind.LEAVING;
+    ctl[Super.ORPHANS_WORD]++;
+    left--;
+  }
+  ctl[Super.CAPACITY_EXTENT_WORD] = extent;
+  ctl[Super.CAPACITY_ABSENT_WORD] = absent;
+  ctl[Super.CAPACITY_FREE_WORD] = extent - absent - logPages.length;
+}
+
+function countAbsent(ctl: Int32Array, first: number, pages: number): number {
+  let absent = 0;
+  for (let i = 0; i < pages; i++) if (ctl[first + i * PageInfo.WORDS] === PageKind.ABSENT) absent++;
+  return absent;
+}
+
 export interface Existing {
+  /** With the sizes that the tiers shall have, where they are on their way to them. */
   readonly geometry: Geometry;
   readonly identity: string;
   readonly ready: boolean;
@@ -344,19 +411,21 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
     );
   }
   const geometry: Geometry = {
-    dramPages: words[Super.DRAM_PAGES_WORD],
-    capacityPages: words[Super.CAPACITY_PAGES_WORD],
+    dramPages: sizeOf(words, Super.DRAM_TARGET_WORD, Super.DRAM_EXTENT_WORD, Super.DRAM_ABSENT_WORD),
+    capacityPages: sizeOf(words, Super.CAPACITY_TARGET_WORD, Super.CAPACITY_EXTENT_WORD, Super.CAPACITY_ABSENT_WORD),
+    dramRoom: words[Super.DRAM_ROOM_WORD],
+    capacityRoom: words[Super.CAPACITY_ROOM_WORD],
     shardShift: words[Super.SHARD_SHIFT_WORD],
     durability: words[Super.DURABILITY_WORD],
   };
   if (words[Super.BYTE_ORDER_WORD] !== Super.BYTE_ORDER || words[Super.CHECK_WORD] !== checkWord(words)) {
     throw new PoolError('POOL_CORRUPT', path, 'the header is damaged; remove the file to begin with an empty pool');
   }
-  if (fileBytes < geometry.dramPages * Page.BYTES) {
+  if (fileBytes < geometry.dramRoom * Page.BYTES) {
     throw new PoolError(
       'POOL_CORRUPT',
       path,
-      `the file has ${fileBytes} bytes, its header says ${geometry.dramPages * Page.BYTES}`,
+      `the file has ${fileBytes} bytes, its header says ${geometry.dramRoom * Page.BYTES}`,
     );
   }
   const identity = words.slice(Super.IDENTITY_WORD, Super.IDENTITY_WORD + 4).join(':');
@@ -369,8 +438,19 @@ export function checkSuperblock(fd: number, path: string, fileBytes: number): Ex
   };
 }
 
+function sizeOf(words: Int32Array, targetWord: number, extentWord: number, absentWord: number): number {
+  return words[targetWord] !== 0 ? words[targetWord] : words[extentWord] - words[absentWord];
+}
+
 const UNFINISHED: Existing = {
-  geometry: { dramPages: 0, capacityPages: 0, shardShift: 0, durability: Durability.VOLATILE },
+  geometry: {
+    dramPages: 0,
+    capacityPages: 0,
+    dramRoom: 0,
+    capacityRoom: 0,
+    shardShift: 0,
+    durability: Durability.VOLATILE,
+  },
   identity: '',
   ready: false,
   tier: 'none',

@@ -294,6 +294,8 @@ function checkPages(memory: Memory, places: Places, repairs: number): void {
   let dramFree = 0;
   let capacityFree = 0;
   let lent = 0;
+  const absent = [0, 0];
+  let orphans = 0;
   const visit = (page: number): void => {
     const info = memory.pageInfo(page);
     const kind = ctl[info] & 0xff;
@@ -303,6 +305,9 @@ function checkPages(memory: Memory, places: Places, repairs: number): void {
       else dramFree++;
     } else if (kind === PageKind.LENT || kind === PageKind.RETURNING) {
       lent++;
+    } else if (kind === PageKind.ABSENT || kind === PageKind.LEAVING) {
+      absent[memory.isCapacity(page) ? 1 : 0]++;
+      if (ctl[info] === PageKind.LEAVING) orphans++;
     } else if (kind === PageKind.LOG_OPEN || kind === PageKind.LOG_SEALED) {
       let live = 0;
       let copies = 0;
@@ -341,6 +346,12 @@ function checkPages(memory: Memory, places: Places, repairs: number): void {
     dramFree === ctl[Super.DRAM_FREE_WORD],
     () => `${dramFree} DRAM pages free, counted ${ctl[Super.DRAM_FREE_WORD]}`,
   );
+  check(
+    absent[0] === ctl[Super.DRAM_ABSENT_WORD] && absent[1] === ctl[Super.CAPACITY_ABSENT_WORD],
+    () =>
+      `${absent[0]} and ${absent[1]} pages absent, counted ${ctl[Super.DRAM_ABSENT_WORD]} and ${ctl[Super.CAPACITY_ABSENT_WORD]}`,
+  );
+  check(orphans === ctl[Super.ORPHANS_WORD], () => `${orphans} pages left behind, counted ${ctl[Super.ORPHANS_WORD]}`);
   check(lent === ctl[Super.LENT_PAGES_WORD], () => `${lent} pages lent, counted ${ctl[Super.LENT_PAGES_WORD]}`);
   check(
     capacityFree === ctl[Super.CAPACITY_FREE_WORD],

@@ -34,6 +34,7 @@ import { LookAhead } from './look-ahead.js';
 import type { Patterns } from './patterns.js';
 import { POLICY_NAMES, Policy, type PolicyName } from './policy.js';
 import { Promotion } from './promotion.js';
+import { Sizes } from './resize.js';
 import { randomKey, scanBucket } from './scan.js';
 import { classOfPage, collectStats, resetCounters, Stat, type StoreStats } from './statistics.js';
 import { Sweep } from './sweep.js';
@@ -49,6 +50,7 @@ export class Keyspace extends Adoption {
   readonly promotion: Promotion;
   readonly sweep: Sweep;
   readonly databases: Databases;
+  readonly sizes: Sizes;
 
   /** Collections that a command may have open at once; see store/collections/collection. */
   readonly collections: readonly Collection[];
@@ -69,6 +71,7 @@ export class Keyspace extends Adoption {
     this.eviction = new Eviction(this);
     this.promotion = new Promotion(this);
     this.sweep = new Sweep(this);
+    this.sizes = new Sizes(parts);
     this.databases = new Databases(memory, parts.journal, this.sweep);
     this.#lookAhead = new LookAhead(memory, this.index);
     this.#background = new Background(this);

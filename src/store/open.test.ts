@@ -37,7 +37,15 @@ afterEach(() => {
 });
 
 function open(changes: Partial<StoreOptions> = {}): StoreHandle {
-  const handle = openStore({ pool, dramBytes: 18 * MIB, capacityBytes: 4 * MIB, tier: 'file', shards: 32, ...changes });
+  const handle = openStore({
+    pool,
+    dramBytes: 18 * MIB,
+    capacityBytes: 4 * MIB,
+    tier: 'file',
+    shards: 32,
+    growth: 1,
+    ...changes,
+  });
   leftovers.push(handle.dramPath);
   return handle;
 }
@@ -160,7 +168,7 @@ describe('refuses, and changes nothing', () => {
 
   it('a damaged header', () => {
     const { dramPath } = open();
-    const words = [Super.DRAM_PAGES_WORD, Super.SHARD_TABLE_WORD, Super.SEED_LOW_WORD, Super.PAGE_TABLE_WORD];
+    const words = [Super.DRAM_ROOM_WORD, Super.SHARD_TABLE_WORD, Super.SEED_LOW_WORD, Super.PAGE_TABLE_WORD];
     for (const word of words) {
       const before = readFileSync(dramPath);
       patch(dramPath, word, before.readInt32LE(word * 4) + 1);

@@ -8,8 +8,10 @@ import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type DaxProbe, probeDax } from '../devices/dax-probe.js';
 import type { PresetName } from '../devices/model/presets.js';
+import { Bytes } from '../layout/bytes.js';
 import { Page } from '../layout/location.js';
 import { Durability, Participant, Super } from '../layout/superblock.js';
+import { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
 import { capacityIdentity, readWarmFile, type WarmFile } from './capacity-file.js';
 import { makeDirectory, waitForByte } from './claim.js';
@@ -18,6 +20,7 @@ import { checkSuperblock, countItems, format, type Geometry, planGeometry } from
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
 import { randomWords } from './random.js';
+import { findSizeProblem, type SizeProblem } from './resize-check.js';
 import { capacityPath, chooseTier, SHM, type TierChoice, type TierDecision, type TierName } from './tier.js';
 
 export interface StoreOptions {
@@ -36,6 +39,10 @@ export interface StoreOptions {
   readonly hugePages?: boolean;
   /** Device whose time accesses to the capacity tier are charged (devices/model); default none. */
   readonly emulate?: PresetName;
+  /** How many times its size each tier of a new pool can become. Default 4. */
+  readonly growth?: number;
+  /** A pool of other sizes is taken as it is where it can get these without losing anything (setTargets); else it is refused. */
+  readonly mayResize?: boolean;
   /** What survives a reboot of the machine: nothing, what lies in the capacity tier, or (a server writes the log) all. Default volatile. */
   readonly durability?: 'volatile' | 'warm' | 'durable';
 }
@@ -65,7 +72,13 @@ export function openStore(options: StoreOptions): StoreHandle {
   makeDirectory(directory);
   const capacityBytes = options.tier === 'none' ? 0 : options.capacityBytes;
   const durability = DURABILITIES[options.durability ?? 'volatile'];
-  const geometry = planGeometry(options.dramBytes, capacityBytes, options.shards ?? DEFAULT_SHARDS, durability);
+  const geometry = planGeometry(
+    options.dramBytes,
+    capacityBytes,
+    options.shards ?? DEFAULT_SHARDS,
+    durability,
+    options.growth ?? DEFAULT_GROWTH,
+  );
   const numaNode = options.numaNode ?? 0;
   const { tier } = decideTier(options.tier ?? 'auto', directory, geometry.capacityPages, numaNode);
   const name = makePoolName(directory);
@@ -158,6 +171,7 @@ function dramPaths(directory: string, name: string): [string, string] {
 }
 
 const DEFAULT_SHARDS = 256;
+const DEFAULT_GROWTH = 4;
 const DURABILITIES = { volatile: Durability.VOLATILE, warm: Durability.WARM, durable: Durability.DURABLE } as const;
 
 /** The DRAM tier's file: in /dev/shm, named after the pool's directory, so that a restart finds it; else beside the capacity file. */
@@ -192,8 +206,10 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
   if (bytes !== 0) {
     const existing = checkSuperblock(fd, handle.dramPath, bytes);
     if (existing.ready) {
-      const isSame = sameGeometry(existing.geometry, geometry) && existing.tier === handle.tier;
-      if (isSame && capacityMatches(handle, existing.identity, geometry)) {
+      const isKin = sameKind(existing.geometry, geometry) && existing.tier === handle.tier;
+      const isWhole = isKin && capacityMatches(handle, existing.identity, existing.geometry);
+      const isSame = isKin && sameSizes(existing.geometry, geometry);
+      if (isWhole && (isSame || (options.mayResize === true && canResize(fd, handle, existing.geometry, geometry)))) {
         setPolicy(fd, existing.geometry, options);
         return false;
       }
@@ -201,8 +217,9 @@ function prepare(fd: number, handle: StoreHandle, geometry: Geometry, options: S
     }
   }
   const warm = geometry.durability === Durability.WARM ? findWarm(handle, geometry) : null;
-  format(fd, handle, geometry, randomWords(RANDOM_WORDS), warm, () => inUse(fd));
-  setPolicy(fd, geometry, options);
+  const made = warm === null ? geometry : { ...geometry, capacityRoom: warm.room };
+  format(fd, handle, made, randomWords(RANDOM_WORDS), warm, () => inUse(fd));
+  setPolicy(fd, made, options);
   // One that is to be rebuilt after a reboot is none to load a file of older data into.
   return warm === null;
 }
@@ -232,13 +249,53 @@ function refuseIfUsed(fd: number, handle: StoreHandle, has: Geometry, isSame: bo
   );
 }
 
-function sameGeometry(a: Geometry, b: Geometry): boolean {
-  return (
-    a.dramPages === b.dramPages &&
-    a.capacityPages === b.capacityPages &&
-    a.shardShift === b.shardShift &&
-    a.durability === b.durability
+function sameKind(a: Geometry, b: Geometry): boolean {
+  return a.shardShift === b.shardShift && a.durability === b.durability;
+}
+
+function sameSizes(a: Geometry, b: Geometry): boolean {
+  return a.dramPages === b.dramPages && a.capacityPages === b.capacityPages;
+}
+
+/**
+ * True for a pool in use, or with data, that can get the sizes of `wanted`. Throws PoolError when something speaks against them; what is
+ * there is not evicted by a start: it may have been begun with a wrong option.
+ */
+function canResize(fd: number, handle: StoreHandle, has: Geometry, wanted: Geometry): boolean {
+  if (!inUse(fd) && countItems(fd, has) === 0) return false;
+  const problem = checkSizes(handle, wanted.dramPages * Page.BYTES, wanted.capacityPages * Page.BYTES, true);
+  if (problem === null) return true;
+  const asked = `${wanted.dramPages} MiB of DRAM and ${wanted.capacityPages} MiB of capacity`;
+  const sizes = `${has.dramPages} and ${has.capacityPages} MiB`;
+  throw new PoolError(
+    'POOL_SIZE',
+    handle.dramPath,
+    `the pool has ${sizes} and cannot get ${asked}: ${problem.setting}: ${problem.reason}. Ask for the sizes that it has; CONFIG SET ${problem.setting} can change them then`,
   );
+}
+
+/** What speaks against these sizes, for whoever has no seat in the pool (see findSizeProblem). */
+export function checkSizes(
+  handle: StoreHandle,
+  dramBytes: number,
+  capacityBytes: number,
+  mustKeep = false,
+): SizeProblem | null {
+  const fd = openTier(handle.dramPath, false);
+  try {
+    const { geometry } = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+    const arena = addon.mapArena(fd, 0, Math.min(geometry.dramRoom, Page.ARENA_PAGES) * Page.BYTES, {});
+    try {
+      const memory = new Memory([new Bytes(addon.wrapArena(arena), arena)], fd);
+      memory.dramPath = handle.dramPath;
+      memory.capacityPath = handle.capacityPath ?? '';
+      return findSizeProblem(memory, dramBytes, capacityBytes, mustKeep);
+    } finally {
+      addon.releaseArena(arena);
+    }
+  } finally {
+    addon.closeFile(fd);
+  }
 }
 
 /** What the capacity file holds from before a reboot; null = nothing that can be used. */
@@ -253,12 +310,12 @@ function findWarm({ capacityPath: path }: StoreHandle, geometry: Geometry): Warm
 }
 
 /** True when the capacity file is the one that the DRAM tier's locations mean. */
-function capacityMatches(handle: StoreHandle, identity: string, geometry: Geometry): boolean {
+function capacityMatches(handle: StoreHandle, identity: string, { capacityRoom }: Geometry): boolean {
   if (handle.capacityPath === null) return true;
   if (!existsSync(handle.capacityPath)) return false;
   const fd = openTier(handle.capacityPath, false);
   try {
-    return capacityIdentity(fd, geometry.capacityPages) === identity;
+    return capacityIdentity(fd, capacityRoom) === identity;
   } finally {
     addon.closeFile(fd);
   }

@@ -260,7 +260,7 @@ export class PageMoves {
   makeRunRoom(pageCount: number): boolean {
     const keyspace = this.#keyspace;
     const memory = this.#memory;
-    if (pageCount > memory.dramPages + memory.capacityPages) return false;
+    if (pageCount > memory.dramSize + memory.capacitySize) return false;
     keyspace.settle();
     keyspace.freeUnlinked();
     if (keyspace.graveyard.step(GRAVES_A_STEP) > 0) return true;
@@ -268,15 +268,16 @@ export class PageMoves {
     return this.evictLarge(rounds) || this.#clearWindow(pageCount) || this.#eviction.reclaim.freePage();
   }
 
-  /** Evicts the first large item that may go, oldest first; a first round takes the use bits away. */
-  evictLarge(rounds: number): boolean {
+  /** Evicts the first large item (of the capacity tier) that may go, oldest first; a first round takes the use bits away. */
+  evictLarge(rounds: number, onlyCapacity = false): boolean {
     const { pool } = this.#keyspace;
     let first = NO_PAGE;
     for (let tries = 0, round = 0; tries < LARGE_TRIES; tries++) {
       const page = this.#ctl[Super.LARGE_HEAD_WORD];
       if (page === NO_PAGE || (page === first && ++round === rounds)) return false;
       if (first === NO_PAGE) first = page;
-      if (this.#eviction.examine(page, 0, false) === Verdict.FREED) return true;
+      const isAsked = !onlyCapacity || this.#memory.isCapacity(page);
+      if (isAsked && this.#eviction.examine(page, 0, false) === Verdict.FREED) return true;
       pool.requeueRun(page);
     }
     return false;

@@ -91,7 +91,7 @@ function epochOf({ ctl }: Memory): number {
 }
 
 function saveState(memory: Memory, databases: Int32Array, rebuildEpoch: number): void {
-  const file = new WarmStateFile(memory.capacityPath, memory.capacityPages);
+  const file = new WarmStateFile(memory.capacityPath, memory.capacityRoom);
   try {
     file.save(databases, rebuildEpoch);
   } finally {

@@ -85,7 +85,7 @@ function mapCopy(handle: StoreHandle, claim: Claim): PoolCopy {
   const arenas: Bytes[] = [];
   try {
     const existing = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
-    mapTier(arenas, fd, existing.geometry.dramPages);
+    mapTier(arenas, fd, existing.geometry.dramRoom);
     if (handle.capacityPath !== null) mapCapacity(arenas, handle.capacityPath, existing);
     return new PoolCopy(handle, existing, new Memory(arenas, fd), claim);
   } catch (error) {
@@ -99,10 +99,10 @@ function mapCapacity(arenas: Bytes[], path: string, { geometry, identity }: Exis
   if (!existsSync(path)) throw new PoolError('POOL_CORRUPT', path, 'the capacity file is missing');
   const fd = openTier(path, false);
   try {
-    if (capacityIdentity(fd, geometry.capacityPages) !== identity) {
+    if (capacityIdentity(fd, geometry.capacityRoom) !== identity) {
       throw new PoolError('POOL_CORRUPT', path, "the capacity file is too short or another pool's");
     }
-    mapTier(arenas, fd, geometry.capacityPages);
+    mapTier(arenas, fd, geometry.capacityRoom);
   } finally {
     addon.closeFile(fd);
   }

@@ -215,6 +215,6 @@ describe('a medium that lies', () => {
   it('a file cut short, or of another size, is refused', () => {
     const { medium } = filled();
     expect(() => new WarmStore(SIZES, medium.subarray(0, 9 * MIB + 100))).toThrow(/not the capacity file/);
-    expect(() => new WarmStore({ dramMib: 18, capacityMib: 20 }, medium)).toThrow(/16 MiB of capacity/);
+    expect(() => new WarmStore({ dramMib: 18, capacityMib: 20 }, medium)).toThrow(/room for 16 MiB at most/);
   });
 });

@@ -175,15 +175,22 @@ function recountFreePages(memory: Memory): void {
   const { ctl } = memory;
   let dram = 0;
   let lent = 0;
+  let dramAbsent = 0;
   for (let page = 1; page < memory.dramPages; page++) {
     const kind = memory.pageKind(page);
     if (kind === PageKind.FREE) dram++;
     else if (kind === PageKind.LENT || kind === PageKind.RETURNING) lent++;
+    else if (kind === PageKind.ABSENT || kind === PageKind.LEAVING) dramAbsent++;
   }
   let capacity = 0;
+  let capacityAbsent = 0;
   for (let i = 0; i < memory.capacityPages; i++) {
-    if (memory.pageKind(memory.capacityBase + i) === PageKind.FREE) capacity++;
+    const kind = memory.pageKind(memory.capacityBase + i);
+    if (kind === PageKind.FREE) capacity++;
+    else if (kind === PageKind.ABSENT || kind === PageKind.LEAVING) capacityAbsent++;
   }
+  ctl[Super.DRAM_ABSENT_WORD] = dramAbsent;
+  ctl[Super.CAPACITY_ABSENT_WORD] = capacityAbsent;
   ctl[Super.DRAM_FREE_WORD] = dram;
   ctl[Super.LENT_PAGES_WORD] = lent;
   ctl[Super.CAPACITY_FREE_WORD] = capacity;
@@ -466,6 +473,8 @@ function freeTakenPages(keyspace: Keyspace, dead: number, ownPage: number): void
     if (((kind >>> 16) & 0xff) !== dead + 1 || page === ownPage) return;
     if (FREED_WITH_OWNER.has(kind & 0xff)) keyspace.pool.free(page);
     else if ((kind & 0xff) === PageKind.RETURNING) keyspace.pool.endReturn(page, false);
+    else if ((kind & 0xff) === PageKind.LEAVING || (kind & 0xff) === PageKind.ARRIVING)
+      keyspace.sizes.pages.orphan(page);
     else if ((kind & 0xff) === PageKind.SLAB) keyspace.slabs.reopenPage(page);
     else if ((kind & 0xff) === PageKind.LOG_OPEN) keyspace.pool.sealLog(page);
     else if (

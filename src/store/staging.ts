@@ -49,7 +49,6 @@ export abstract class Staging extends ItemCursor {
 
   abstract readonly eviction: Eviction;
 
-  readonly #largeDramBytes: number;
   #stagedPage = NO_PAGE;
   #stagedUnit = 0;
   #stagedHash = 0;
@@ -66,7 +65,6 @@ export abstract class Staging extends ItemCursor {
   constructor(parts: KeyspaceParts) {
     super(parts);
     const { memory } = parts;
-    this.#largeDramBytes = Math.floor((memory.dramPages * Page.BYTES) / 100);
     this.staged = memory.arenas[0];
     this.#stagedKeyBytes = memory.arenas[0];
   }
@@ -221,7 +219,7 @@ export abstract class Staging extends ItemCursor {
   protected allocateLarge(size: number): boolean {
     const pageCount = Math.ceil(size / Page.BYTES);
     if (pageCount > Page.ARENA_PAGES) return false;
-    const capacityFirst = this.memory.capacityPages > 0 && size > this.#largeDramBytes;
+    const capacityFirst = this.memory.capacityPages > 0 && size * 100 > this.memory.dramSize * Page.BYTES;
     let page = this.takeRun(pageCount, capacityFirst);
     while (page === NO_PAGE && this.eviction.moves.makeRunRoom(pageCount))
       page = this.takeRun(pageCount, capacityFirst);
@@ -240,7 +238,7 @@ export abstract class Staging extends ItemCursor {
     if (capacityFirst) {
       const page = pool.takeRun(pageCount, true, 0);
       // Not into DRAM what would fill it: a tenth is the most.
-      if (page !== NO_PAGE || pageCount * 10 > this.memory.dramPages) return page;
+      if (page !== NO_PAGE || pageCount * 10 > this.memory.dramSize) return page;
       return pool.takeRun(pageCount, false, pool.dataReserve);
     }
     const page = pool.takeRun(pageCount, false, pool.dataReserve);

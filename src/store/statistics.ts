@@ -81,9 +81,16 @@ export interface StoreStats {
   readonly pagesMoved: number;
   readonly items: number;
   readonly expiring: number;
-  /** Bytes of both tiers as mapped. */
+  /** Bytes of both tiers, with memory behind them. */
   readonly dramBytes: number;
   readonly capacityBytes: number;
+  /** Sizes that they shall have, and the system's number for why they do not get there; 0 = nothing stands in the way. */
+  readonly dramTargetBytes: number;
+  readonly capacityTargetBytes: number;
+  readonly resizeErrno: number;
+  /** How often a page of the capacity tier was begun to be written: the most, and the mean of those with memory behind them. */
+  readonly capacityPageWritesMax: number;
+  readonly capacityPageWritesMean: number;
   readonly dramFreeBytes: number;
   readonly capacityFreeBytes: number;
   /** Pages that cannot be read any more. */
@@ -140,6 +147,7 @@ export function collectStats(memory: Memory): StoreStats {
   };
   for (let page = 0; page < memory.dramPages; page++) visit(page);
   for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
+  const wear = wearOf(memory);
   const classes: SlabClassStats[] = [];
   for (let c = 0; c < CLASS_COUNT; c++) {
     const word = memory.classTable + c * SlabClass.WORDS;
@@ -188,8 +196,13 @@ export function collectStats(memory: Memory): StoreStats {
     pagesMoved: counters[Stat.PAGES_MOVED],
     items,
     expiring,
-    dramBytes: memory.dramPages * Page.BYTES,
-    capacityBytes: memory.capacityPages * Page.BYTES,
+    dramBytes: memory.dramSize * Page.BYTES,
+    capacityBytes: memory.capacitySize * Page.BYTES,
+    dramTargetBytes: (memory.dramSize + memory.dramWanted) * Page.BYTES,
+    capacityTargetBytes: (memory.capacitySize + memory.capacityWanted) * Page.BYTES,
+    resizeErrno: ctl[Super.RESIZE_ERRNO_WORD],
+    capacityPageWritesMax: wear.most,
+    capacityPageWritesMean: memory.capacitySize === 0 ? 0 : wear.sum / memory.capacitySize,
     dramFreeBytes: ctl[Super.DRAM_FREE_WORD] * Page.BYTES,
     capacityFreeBytes: ctl[Super.CAPACITY_FREE_WORD] * Page.BYTES,
     capacityLostBytes: lostPages(memory) * Page.BYTES,
@@ -209,6 +222,17 @@ export function collectStats(memory: Memory): StoreStats {
 function lostPages({ ctl, capacityBase, capacityPages }: Memory): number {
   const first = ctl[Super.LOST_PAGE_WORD];
   return first === 0 ? 0 : capacityBase + capacityPages - first;
+}
+
+function wearOf(memory: Memory): { most: number; sum: number } {
+  let most = 0;
+  let sum = 0;
+  for (let i = 0; i < memory.capacityPages && memory.wearTable !== 0; i++) {
+    const writes = memory.ctl[memory.wearTable + i] >>> 0;
+    if (writes > most) most = writes;
+    sum += writes;
+  }
+  return { most, sum };
 }
 
 /** Counters of all participants, living and gone. */

@@ -16,11 +16,24 @@ const STEPS_MAX = 60_000;
 interface Setup extends ArenaOptions {
   readonly name: string;
   readonly large: number;
+  /** Sizes of the tiers in MiB between which the writers go. */
+  readonly resizes?: readonly (readonly [number, number])[];
 }
 
 const SETUPS: readonly Setup[] = [
   { name: 'with room', dramMib: 96, capacityMib: 0, policy: 'noeviction', large: 1_500_000 },
-  { name: 'evicting over two tiers', dramMib: 20, capacityMib: 24, policy: 'allkeys-lru', large: 600_000 },
+  {
+    name: 'evicting over two tiers that grow and shrink',
+    dramMib: 20,
+    capacityMib: 24,
+    policy: 'allkeys-lru',
+    large: 600_000,
+    resizes: [
+      [20, 24],
+      [32, 16],
+      [18, 40],
+    ],
+  },
   { name: 'in a warm pool', dramMib: 20, capacityMib: 24, policy: 'allkeys-lru', large: 600_000, isWarm: true },
 ];
 
@@ -42,6 +55,7 @@ describe.each(SETUPS)('death of a participant, $name', (setup) => {
     handle: arena.handle,
     ackPath: arena.ackPath,
     large: setup.large,
+    resizes: setup.resizes,
     // Making room in the middle of a command of several keys settles its first part: whole commands need room.
     atomicGroups: setup.policy === 'noeviction',
     exclusive: true,

@@ -26,7 +26,7 @@ const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { handle, id, seed, dieAt, ackPath, large, exclusive } = options;
 
 /** As the embedded library works: no batches, one shard at a time. */
-const { single } = options;
+const { single, resizes } = options;
 
 let state = seed | 0 || 1;
 function random(limit) {
@@ -447,6 +447,10 @@ function turn() {
   }
   if (random(4) === 0) keyspace.background(300);
   if (writeBehind !== null && random(3) === 0) copyBehind();
+  if (resizes !== undefined && random(400) === 0) {
+    const [dram, capacity] = resizes[random(resizes.length)];
+    keyspace.sizes.set(dram * 2 ** 20, capacity * 2 ** 20);
+  }
   keyspace.leaveBatch();
 }
 

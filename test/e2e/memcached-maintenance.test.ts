@@ -37,9 +37,10 @@ describe('maintenance commands of memcached', () => {
     return lines.map((line) => line.split(' ')).find(([, key]) => key === name)?.[2];
   }
 
-  it('cache_memlimit changes the limit for all workers, within the tiers', async () => {
+  it('cache_memlimit changes limit and memory for all workers, within what the pool was made for', async () => {
     expect(await ask('cache_memlimit 20')).toEqual(['OK']);
     expect(Number(await stat('', 'limit_maxbytes'))).toBe(20 * 1024 * 1024);
+    expect(Number(await stat('', 'tier_dram_target_bytes'))).toBe((20 + 4 + 16 + 3) * 1024 * 1024);
     expect(await ask('cache_memlimit 4')).toEqual(['MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m']);
     expect(await ask('cache_memlimit 1000')).toEqual(['MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust']);
     expect(await ask('cache_memlimit x')).toEqual(['ERROR']);

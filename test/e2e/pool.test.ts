@@ -52,7 +52,11 @@ describe('a pool whose server was killed', () => {
   let before: string;
   beforeAll(async () => {
     pool = await makePool();
-    const server = await startTestServer({ pool, ...options, args: ['--maxmemory-policy=noeviction'] });
+    const server = await startTestServer({
+      pool,
+      ...options,
+      args: ['--maxmemory-policy=noeviction', '--growth-room=1'],
+    });
     await fill(server.redisPort);
     await server.kill();
     before = digest(pool);

@@ -41,6 +41,7 @@ export class WarmStore {
     if (medium !== undefined) writeFileSync(join(this.pool, 'capacity.entresol'), medium);
     try {
       this.handle = openStore({
+        growth: 1,
         pool: this.pool,
         dramBytes: options.dramMib * MIB,
         capacityBytes: options.capacityMib * MIB,

@@ -47,6 +47,7 @@ class CountingStore implements LoopStore {
   setPolicy(): void {}
   setLfu(): void {}
   setMaxMemory(): void {}
+  readonly sizes = { set: (): void => undefined, problem: (): null => null };
   chargedBytes = 0;
   chargeClients(bytes: number): void {
     this.chargedBytes = bytes;

@@ -4,6 +4,7 @@
  * What turns something here does it; what has no counterpart is checked and answered as memcached answers it, and has no
  * effect (docs/memcached.md says which).
  */
+import { memcachedMemory } from '../../config/index.js';
 import { SharedWord } from '../../layout/counters.js';
 import { CLASS_COUNT } from '../../memory/slab-classes.js';
 import { INVALID_INT32, INVALID_UNSIGNED, parseUint32 } from '../../protocol/memcached/numbers.js';
@@ -12,7 +13,6 @@ import type { MemcachedContext } from './context.js';
 import { beginDump } from './dump.js';
 
 const MIB = 1024 * 1024;
-const META_MIB = 2;
 const MEMORY_MIN_MIB = 8;
 const MEMORY_MAX_MIB = 1_000_000_000;
 const SLEEP_MAX_MICROSECONDS = 1_000_000;
@@ -34,11 +34,11 @@ function wordCount(context: MemcachedContext): number {
   return context.tokenCount - (context.hasNoreply ? 1 : 0);
 }
 
-/** A setting of all workers; `failed` is the answer when it cannot be. */
-function set(context: MemcachedContext, name: string, value: string, failed: Uint8Array): void {
+/** Settings of all workers; `failed` is the answer when they cannot be. */
+function set(context: MemcachedContext, pairs: readonly (readonly [string, string])[], failed: Uint8Array): void {
   const { client, control, reply, hasNoreply } = context;
   if (control === null) return context.answer(failed);
-  control.askMain(client, 'configSet', [[name, value]], (error) => {
+  control.askMain(client, 'configSet', pairs, (error) => {
     if (!hasNoreply) reply.line(error === null ? Replies.OK : failed);
   });
 }
@@ -49,32 +49,28 @@ export function verbosity(context: MemcachedContext): void {
   if (level === INVALID_UNSIGNED) return context.answer(Replies.BAD_FORMAT);
   // Without a server around it nothing is printed.
   if (context.control === null) return context.answer(Replies.OK);
-  set(context, 'loglevel', LEVELS[Math.min(level, LEVELS.length - 1)], Replies.ERROR);
+  set(context, [['loglevel', LEVELS[Math.min(level, LEVELS.length - 1)]]], Replies.ERROR);
 }
 
-/** Of maxmemory, the first pages of metadata: what memcached's limit does not count. */
-function metadataMib({ settings }: MemcachedContext): number {
-  return META_MIB + settings.workers;
+/** Bytes for items, as memcached's -m has them: without the first pages of metadata, which maxmemory counts. */
+export function itemLimit({ settings, keyspace }: MemcachedContext): number {
+  const { maxmemory, workers } = settings;
+  if (maxmemory > 0) return Math.max(0, maxmemory - memcachedMemory(0, workers).usedMib * MIB);
+  return (keyspace.memory.dramSize + keyspace.memory.capacitySize) * MIB;
 }
 
-/** Bytes for items, as memcached's -m has them. */
-export function itemLimit(context: MemcachedContext): number {
-  const { memory } = context.keyspace;
-  const { maxmemory } = context.settings;
-  if (maxmemory > 0) return Math.max(0, maxmemory - metadataMib(context) * MIB);
-  return (memory.dramPages + memory.capacityPages) * MIB;
-}
-
-/** cache_memlimit megabytes [noreply]: within what the tiers hold, for they are mapped whole at the start. */
+/** cache_memlimit megabytes [noreply]: without a capacity tier the DRAM tier becomes as large as -m would make it. */
 export function cacheMemoryLimit(context: MemcachedContext): void {
   const mib = unsigned(context, 1);
   if (mib === INVALID_UNSIGNED) return context.answer(Replies.ERROR);
   if (mib < MEMORY_MIN_MIB) return context.answer(Replies.MEMORY_TOO_SMALL);
   if (mib > MEMORY_MAX_MIB) return context.answer(Replies.MEMORY_IN_MEGABYTES);
   const { memory } = context.keyspace;
-  const pages = mib + metadataMib(context);
-  if (pages > memory.dramPages + memory.capacityPages) return context.answer(Replies.MEMORY_NOT_ADJUSTED);
-  set(context, 'maxmemory', String(pages * MIB), Replies.MEMORY_NOT_ADJUSTED);
+  const { usedMib, dramMib } = memcachedMemory(mib, context.settings.workers);
+  const pairs: [string, string][] = [['maxmemory', String(usedMib * MIB)]];
+  if (memory.capacityRoom === 0) pairs.push(['dram', String(dramMib * MIB)]);
+  else if (usedMib > memory.dramSize + memory.capacitySize) return context.answer(Replies.MEMORY_NOT_ADJUSTED);
+  set(context, pairs, Replies.MEMORY_NOT_ADJUSTED);
 }
 
 /** slabs reassign from to | slabs automove 0|1|2 | slabs automove ratio N */

@@ -101,6 +101,6 @@ export class PendingValues {
 
   private get incomingLimit(): number {
     const { memory } = this.context.keyspace;
-    return (memory.dramPages + memory.capacityPages) * Page.BYTES * INCOMING_PART;
+    return (memory.dramSize + memory.capacitySize) * Page.BYTES * INCOMING_PART;
   }
 }

@@ -115,7 +115,7 @@ export class LargeValues {
   }
 
   private incomingLimit({ memory }: Keyspace): number {
-    return (memory.dramPages + memory.capacityPages) * Page.BYTES * INCOMING_PART;
+    return (memory.dramSize + memory.capacitySize) * Page.BYTES * INCOMING_PART;
   }
 
   private remember(command: Command, argc: number, valueLength: number): LargeRequest {
