@@ -208,9 +208,6 @@ export const enum Super {
   RESIZE_ERRNO_WORD = 502,
   /** Leaving pages that nobody has in hand. */
   ORPHANS_WORD = 503,
-  /** KiB a second that one participant brings up to DRAM, and writes down from it, at most; 0 = none, and no limit. */
-  PROMOTION_RATE_WORD = 504,
-  DEMOTION_RATE_WORD = 505,
 
   /** Pages of interest nodes. */
   INTEREST_DIRECTORY_WORD = 704,

@@ -38,8 +38,6 @@ export interface Geometry {
   readonly durability: Durability;
 }
 
-/** 32 MiB a second: see the setting promotion-rate. */
-const PROMOTION_KIB = 32 * 1024;
 /** Smallest DRAM tier: metadata, one index page, a participant, and some pages for items. */
 const MIN_DRAM_PAGES = 16;
 /** Buckets of each shard at the start. */
@@ -232,7 +230,6 @@ function writeSuperblock(ctl: Int32Array, geometry: Geometry, tables: Tables, ra
   ctl[Super.CAPACITY_EXTENT_WORD] = geometry.capacityPages;
   ctl[Super.DRAM_TARGET_WORD] = geometry.dramPages;
   ctl[Super.CAPACITY_TARGET_WORD] = geometry.capacityPages;
-  ctl[Super.PROMOTION_RATE_WORD] = PROMOTION_KIB;
   ctl[Super.CAPACITY_BASE_WORD] = capacityBase(geometry.dramRoom);
   ctl[Super.SHARD_SHIFT_WORD] = geometry.shardShift;
   ctl.set(random.subarray(0, 4), Super.IDENTITY_WORD);
