@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Bytes } from '../layout/bytes.js';
-import { Super } from '../layout/superblock.js';
+import { PageKind, Super } from '../layout/superblock.js';
 import { attach, detach } from './attach.js';
 import { checkInvariants } from './invariants.js';
 import type { Keyspace } from './keyspace.js';
@@ -99,6 +99,16 @@ function settle(all: readonly Keyspace[], dram: number, capacity: number): void 
 }
 
 const mibOf = (path: string): number => Math.round((statSync(path).blocks * 512) / MIB);
+/**
+ * Absent pages of the capacity tier that share 2 MiB with a page that is there. A file system with large folios (ext4 of Linux 6.16 on) may
+ * keep both in one: a write to the other page then takes memory for the hole as well, though nothing is written there.
+ */
+function besidePresent({ memory }: Keyspace): number {
+  const isThere = (at: number): boolean => memory.pageKind(memory.capacityBase + at) !== PageKind.ABSENT;
+  let count = 0;
+  for (let at = 0; at < memory.capacityPages; at++) if (!isThere(at) && isThere(at ^ 1)) count++;
+  return count;
+}
 const contentOf = (i: number): string => `${i}:`.padEnd(900 + (i % 7) * 300, 'v');
 
 describe('a tier', () => {
@@ -129,7 +139,8 @@ describe('a tier', () => {
     one.sizes.set(26 * MIB, 42 * MIB);
     settle(all, 26, 42);
     expect(mibOf(handle.dramPath)).toBe(26);
-    expect(mibOf(capacityPath)).toBeLessThan(49);
+    expect(mibOf(capacityPath)).toBeGreaterThanOrEqual(43);
+    expect(mibOf(capacityPath)).toBeLessThanOrEqual(43 + besidePresent(one));
     for (let i = 0; i < before; i++) expect(get(two, `key:${i}`)).toBe(contentOf(i));
     check(one);
   });
