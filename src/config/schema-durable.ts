@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 export const durableSchema: { readonly [K in keyof DurableSettings]: Setting<DurableSettings[K]> } = {
   appendfsync: declare(
     'Memory',
-    oneOf('always', 'everysec', 'no'),
+    oneOf('everysec', 'always', 'no'),
     'everysec',
     'With durability durable, when changes are on the medium: always = before they are answered, everysec = a second later at most, no = when the system writes them.',
     { live: true, redis: ['appendfsync'] },

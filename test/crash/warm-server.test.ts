@@ -72,9 +72,16 @@ async function act(client: RawClient, id: number, stamp: number): Promise<void> 
             random(8) === 0 ? 30_000 + random(9000) : random(3000),
             String.fromCharCode(97 + (stamp % 26)),
           );
+  if (kind === 5) {
+    // The key may have been evicted: it is begun anew then.
+    const tail = `+${stamp}`;
+    known.set(key, [now, next, tail]);
+    const length = await ask(client, 'APPEND', key, tail);
+    known.set(key, [length === `:${tail.length}` ? tail : next]);
+    return;
+  }
   known.set(key, [now, next]);
   if (next === null) await ask(client, 'DEL', key);
-  else if (kind === 5) await ask(client, 'APPEND', key, `+${stamp}`);
   else await ask(client, 'SET', key, next);
   known.set(key, [next]);
 }
