@@ -194,7 +194,12 @@ export class Eviction {
     }
     let verdict = Verdict.SKIPPED;
     if (this.#index.findLocation(hash, page, unit)) {
-      if (isCopied && demotion.isUnchanged()) {
+      if (keyspace.copies.find(page, unit)) {
+        // Written behind meanwhile: a second record that counts would have nobody to say when it is out of date.
+        demotion.drop();
+        demotion.linkCopy(hash);
+        verdict = Verdict.FREED;
+      } else if (isCopied && demotion.isUnchanged()) {
         demotion.link(hash);
         verdict = Verdict.FREED;
       } else if (!isCopied) {

@@ -171,7 +171,11 @@ export class Reclaim {
     }
     const isLive = this.#index.findLocation(hash, page, unit);
     const kept = isLive ? this.#keep(hash, page, unit, isCopied) : Settled.DONE;
-    if (isCopied && !isLive) log.drop(log.page, log.unit, unitsOf(bytes));
+    if (!isLive) {
+      if (isCopied) log.drop(log.page, log.unit, unitsOf(bytes));
+      // It may have come up meanwhile, with this record as its copy.
+      this.#keyspace.copies.release(this.#index, hash, page, unit);
+    }
     this.#unlock(hash);
     return kept;
   }

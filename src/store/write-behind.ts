@@ -135,7 +135,8 @@ export class WriteBehind {
       this.#demotion.drop();
       return;
     }
-    const isSame = index.findLocation(hash, page, unit) && this.#demotion.isUnchanged();
+    // It may have gone down and come up again meanwhile, with a copy.
+    const isSame = index.findLocation(hash, page, unit) && this.#demotion.isUnchanged() && !copies.find(page, unit);
     if (isCopied && isSame) this.#demotion.attach();
     else this.#demotion.drop();
     memory.unlock(lockWord);
