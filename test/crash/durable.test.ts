@@ -60,15 +60,13 @@ async function stepsShown(client: WorkloadClient, least: number, most: number, w
 }
 
 const RUNS: [policy: string, workers: number][] = [
-  ['always', 2],
-  ['everysec', 2],
+  ['always', 1],
+  ['everysec', 1],
 ];
-if (ROUNDS > 2) RUNS.push(['always', 1]);
+/** In the long run only, for now: of some tens of reboots with two workers one lost an answered write (docs/operate.md, Restarts). */
+if (process.env.ENTRESOL_CRASH_ROUNDS !== undefined) RUNS.push(['always', 2], ['everysec', 2]);
 
-/** Two workers: in the long run only, for now. Of some tens of reboots one lost an answered write (docs/operate.md, Restarts). */
-const runs = process.env.ENTRESOL_CRASH_ROUNDS === undefined ? RUNS.filter(([, workers]) => workers === 1) : RUNS;
-
-it.each(runs)('keeps what was answered: %s, %i workers', { timeout: 1_200_000 }, async (policy, workers) => {
+it.each(RUNS)('keeps what was answered: %s, %i workers', { timeout: 1_200_000 }, async (policy, workers) => {
   const pool = await makePool();
   pools.push(pool);
   const done: number[] = Array.from({ length: CLIENTS }, () => 0);
