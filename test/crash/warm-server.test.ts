@@ -51,6 +51,13 @@ async function ask(client: RawClient, ...words: string[]): Promise<string | null
   return (await client.read(Number(line.slice(1)) + 2)).subarray(0, -2).toString('latin1');
 }
 
+/** A small store has not always room for one more item of 30 KB: the key is then what it was. */
+function isRefused(reply: string | null): boolean {
+  if (reply?.startsWith('-') !== true) return false;
+  expect(reply).toMatch(/^-OOM/);
+  return true;
+}
+
 /** What each key may be: what was acknowledged last, and what has been asked for since. */
 const known = new Map<string, (string | null)[]>();
 
@@ -77,13 +84,13 @@ async function act(client: RawClient, id: number, stamp: number): Promise<void> 
     const tail = `+${stamp}`;
     known.set(key, [now, next, tail]);
     const length = await ask(client, 'APPEND', key, tail);
-    known.set(key, [length === `:${tail.length}` ? tail : next]);
+    if (isRefused(length)) known.set(key, [now]);
+    else known.set(key, [length === `:${tail.length}` ? tail : next]);
     return;
   }
   known.set(key, [now, next]);
-  if (next === null) await ask(client, 'DEL', key);
-  else await ask(client, 'SET', key, next);
-  known.set(key, [next]);
+  const reply = next === null ? await ask(client, 'DEL', key) : await ask(client, 'SET', key, next);
+  known.set(key, [isRefused(reply) ? now : next]);
 }
 
 /** Asks until the connection breaks, or for so long. */
@@ -111,13 +118,7 @@ async function compare(client: RawClient): Promise<number> {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * Not in npm test for now: in a few of a hundred reboots on a loaded machine a key comes back as it was before its last change (docs/operate.md,
- * Restarts). The long run shows it; this goes back into npm test with the fault mended.
- */
-const isLongRun = process.env.ENTRESOL_CRASH_ROUNDS !== undefined;
-
-it.skipIf(!isLongRun)(`${ROUNDS} reboots of a server in use`, { timeout: 60_000 + ROUNDS * 30_000 }, async () => {
+it(`${ROUNDS} reboots of a server in use`, { timeout: 60_000 + ROUNDS * 30_000 }, async () => {
   const pool = await makePool();
   pools.push(pool);
   const ackPath = join(pool, 'acknowledged');
