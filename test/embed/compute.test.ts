@@ -177,7 +177,7 @@ it('a computation that hangs loses its turn when its time is over', async () => 
   const first = await User.start('process', 'first');
   const second = await User.start('process', 'second');
   const options = { computeTimeout: 300 };
-  await first.begin({ key: 'k', callers: 1, takesMs: 0, options });
+  await first.begin({ key: 'k', callers: 1, takesMs: 1000, options });
   first.signal('SIGSTOP');
   expect(await second.ask({ key: 'k', callers: 3, takesMs: 0, options })).toEqual(Array(3).fill('by second'));
   first.signal('SIGCONT');
