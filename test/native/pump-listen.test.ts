@@ -143,6 +143,7 @@ test('out of descriptors: accepting pauses instead of spinning, and goes on afte
     const port = pump.listenerPort(pump.listenTcp('127.0.0.1', 0, 64, 0));
     process.stdout.write(port + '\\n');
     const held = []; try { for (;;) held.push(fs.openSync('/dev/null')); } catch {}
+    fs.readSync(0, Buffer.alloc(1)); // somebody has connected
     const start = Date.now(); let turns = 0; const events = new Int32Array(pump.events);
     while (Date.now() - start < 600) { turns++; if (pump.poll(0, 50) > 0) break; }
     const early = Date.now() - start < 600;
@@ -161,6 +162,7 @@ test('out of descriptors: accepting pauses instead of spinning, and goes on afte
     child.stdout.once('data', () => resolve());
   });
   const socket = await connected(Number.parseInt(out, 10));
+  child.stdin.write('c');
   await once(child, 'close');
   socket.destroy();
   const result = JSON.parse(out.split('\n')[1]);
