@@ -85,10 +85,17 @@ async function resized(client: RawClient, dramMib: number, capacityMib: number):
 
 const mibOf = (path: string): number => Math.round((statSync(path).blocks * 512) / MIB);
 
-/** What the files take: pages count as gone when they are on their way out, a moment before their blocks are. */
-async function filesTake(paths: readonly string[], wanted: readonly number[]): Promise<void> {
-  for (let i = 0; i < 100 && paths.some((path, at) => mibOf(path) !== wanted[at]); i++) await sleep(50);
-  expect(paths.map(mibOf)).toEqual(wanted);
+/**
+ * What the files take, when blocks have been given back: pages count as gone a moment before. Of the capacity file up to `over` MiB more: a file
+ * system with large folios (ext4 of Linux 6.16 on) keeps two neighbouring pages in one, and takes memory for the hole when the other is written.
+ */
+async function filesTake(paths: readonly string[], wanted: readonly number[], over: number): Promise<void> {
+  const isSo = (): boolean => {
+    const [dram, capacity] = paths.map(mibOf);
+    return dram === wanted[0] && capacity >= wanted[1] && capacity <= wanted[1] + over;
+  };
+  for (let i = 0; i < 100 && !isSo(); i++) await sleep(50);
+  expect({ isSo: isSo(), takes: paths.map(mibOf) }).toMatchObject({ isSo: true });
 }
 
 /** A process that has the pool open, and sets and gets keys of its own until it is told to end: then it prints how many it has found wrong. */
@@ -143,7 +150,7 @@ it('grows and shrinks both tiers under load of workers and an embedding process'
   expect(await ask(client, 'CONFIG SET dram 48mb capacity 100mb')).toBe('+OK');
   await fill(client, 35_000, 45_000);
   await resized(client, 48, 100);
-  await filesTake([dramPath, capacityPath], [48, 101]);
+  await filesTake([dramPath, capacityPath], [48, 101], 0);
   await fill(client, 45_000, 80_000);
   await expectAll(client, 0, 80_000);
 
@@ -179,7 +186,7 @@ it('grows and shrinks both tiers under load of workers and an embedding process'
   await resized(client, 48, 32);
   expect(await ask(client, 'CONFIG SET dram 24mb')).toBe('+OK');
   await resized(client, 24, 32);
-  await filesTake([dramPath, capacityPath], [24, 33]);
+  await filesTake([dramPath, capacityPath], [24, 33], 8);
   await expectAll(client, 0, 20_000);
   expect(JSON.parse(await beside.stop())).toEqual({ wrong: 0, isBusy: true });
   client.destroy();
