@@ -44,9 +44,9 @@ export function infoText(path: string, copy: PoolCopy, facts: PoolFacts): string
     `  counted     ${stats.stored} stored, ${stats.hits} hits, ${stats.misses} misses, ${stats.evicted} evicted, ${stats.expired} expired, ${stats.demoted} demoted`,
   );
   if (deaths.length > 0) lines.push(`  left over   ${deathWords(deaths)}`);
-  if (stats.classes.length > 0) lines.push('  classes     chunk bytes: pages, chunks used of all, evictions');
-  for (const { chunkBytes, pages: count, usedChunks, chunksPerPage, evictions } of stats.classes) {
-    lines.push(`              ${chunkBytes}: ${count}, ${usedChunks} of ${count * chunksPerPage}, ${evictions}`);
+  if (stats.classes.length > 0) lines.push('  classes     chunk bytes: pages, chunks used of all');
+  for (const { chunkBytes, pages: count, usedChunks, chunksPerPage } of stats.classes) {
+    lines.push(`              ${chunkBytes}: ${count}, ${usedChunks} of ${count * chunksPerPage}`);
   }
   return lines.join('\n');
 }

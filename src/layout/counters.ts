@@ -2,15 +2,17 @@
  * The counters that INFO, stats and the metrics page sum: one SharedArrayBuffer, one row for each worker.
  *
  *   row w: | COUNTERS doubles (index: Counter) | COMMANDS x (calls, microseconds, rejected, failed)
- *          | COMMANDS x latency buckets (layout/latency-buckets) | padding |
+ *          | COMMANDS x latency buckets (layout/latency-buckets) | slab classes (layout/class-counters) | padding |
  *   after the rows: | names of further error codes (error-names) | shared Int32 words (index: SharedWord), changed with Atomics only |
  *
  * The invariant: a row is written by its worker alone (plain adds, no atomics; a 64-bit aligned double never tears on
  * the platforms we run on) and read by anyone. A row survives the worker that wrote it, so totals never go back.
  */
 
+import { CLASS_DOUBLES, ClassCounter } from './class-counters.js';
 import { ERROR_NAMES_BYTES, ErrorNames } from './error-names.js';
 import { LatencyBucket } from './latency-buckets.js';
+import { SlabClass } from './superblock.js';
 
 /** Indices of one row's plain counters. Gauges (connections, heldBytes) are set, the rest only grow. */
 export const enum Counter {
@@ -180,8 +182,9 @@ export const COMMANDS_MAX = 512;
 
 const LATENCY_AT = Counter.COUNT + COMMANDS_MAX * CommandStat.WORDS;
 const LATENCY_DOUBLES = COMMANDS_MAX * LatencyBucket.COUNT;
+const CLASSES_AT = LATENCY_AT + LATENCY_DOUBLES;
 /** 1.4 MiB, of which the latencies of commands that are never called stay untouched pages. */
-const ROW_DOUBLES = alignUp(LATENCY_AT + LATENCY_DOUBLES, 16);
+const ROW_DOUBLES = alignUp(CLASSES_AT + CLASS_DOUBLES, 16);
 
 function alignUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
@@ -199,6 +202,8 @@ export class CounterRow {
   readonly commandStats: Float64Array;
   /** Calls in each latency bucket: index commandId * LatencyBucket.COUNT + bucket. */
   readonly latencies: Float64Array;
+  /** Index slab class * ClassCounter.WORDS + ClassCounter.x. */
+  readonly classes: Float64Array;
   readonly shared: Int32Array;
   readonly errorNames: ErrorNames;
 
@@ -207,6 +212,7 @@ export class CounterRow {
     this.values = new Float64Array(block, rowOffset, Counter.COUNT);
     this.commandStats = new Float64Array(block, rowOffset + Counter.COUNT * 8, COMMANDS_MAX * CommandStat.WORDS);
     this.latencies = new Float64Array(block, rowOffset + LATENCY_AT * 8, LATENCY_DOUBLES);
+    this.classes = new Float64Array(block, rowOffset + CLASSES_AT * 8, CLASS_DOUBLES);
     this.shared = new Int32Array(block, block.byteLength - SharedWord.COUNT * 4, SharedWord.COUNT);
     this.errorNames = namesIn(block);
   }
@@ -263,6 +269,34 @@ export class CounterTotals {
     return counts;
   }
 
+  /** Of one slab class. */
+  classTotal(slabClass: number, counter: ClassCounter): number {
+    const index = slabClass * ClassCounter.WORDS + counter;
+    let sum = -this.#baseline[CLASSES_AT + index];
+    for (const row of this.#rows) sum += row.classes[index];
+    return sum;
+  }
+
+  /** Of all slab classes, and of what lies in none. */
+  classSum(counter: ClassCounter): number {
+    let sum = 0;
+    for (let slabClass = 0; slabClass <= SlabClass.MAX; slabClass++) sum += this.classTotal(slabClass, counter);
+    return sum;
+  }
+
+  /** Seconds since the last use of the item that a class evicted last; 0 = it has evicted none since the last reset. */
+  lastEvictedIdleS(slabClass: number): number {
+    const index = slabClass * ClassCounter.WORDS;
+    let latestMs = this.#baseline[CLASSES_AT + index + ClassCounter.lastEvictedAtMs];
+    let idleS = 0;
+    for (const { classes } of this.#rows) {
+      if (classes[index + ClassCounter.lastEvictedAtMs] <= latestMs) continue;
+      latestMs = classes[index + ClassCounter.lastEvictedAtMs];
+      idleS = classes[index + ClassCounter.lastEvictedIdleS];
+    }
+    return idleS;
+  }
+
   sharedWord(word: SharedWord): number {
     return Atomics.load(this.#shared, word);
   }
@@ -284,6 +318,16 @@ export class CounterTotals {
       let sum = 0;
       for (const row of this.#rows) sum += row.latencies[index];
       if (sum !== this.#baseline[LATENCY_AT + index]) this.#baseline[LATENCY_AT + index] = sum;
+    }
+    this.#resetClasses();
+  }
+
+  #resetClasses(): void {
+    for (let index = 0; index < CLASS_DOUBLES; index++) {
+      const isTime = index % ClassCounter.WORDS === ClassCounter.lastEvictedAtMs;
+      let value = 0;
+      for (const { classes } of this.#rows) value = isTime ? Math.max(value, classes[index]) : value + classes[index];
+      this.#baseline[CLASSES_AT + index] = value;
     }
   }
 }

@@ -5,6 +5,7 @@
  * touched under its shard's lock, which is tried, never waited for (the caller may hold others), and items that the running command has
  * just found stay.
  */
+import { ClassCounter } from '../layout/class-counters.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
 import { Database, DatabaseState, PageKind, SlabClass, Super } from '../layout/superblock.js';
@@ -24,7 +25,7 @@ import type { Keyspace } from './keyspace.js';
 import { PageMoves } from './page-moves.js';
 import { Policy } from './policy.js';
 import { Reclaim } from './reclaim.js';
-import { Stat } from './statistics.js';
+import { classOfPage, Stat } from './statistics.js';
 import { NOT_LOCKED, Verdict } from './verdict.js';
 
 /** Requests for a class without pages until it is given one. */
@@ -97,6 +98,7 @@ export class Eviction {
   /** Frees at least one chunk of a class, or a page for it; false when nothing may go. */
   makeRoom(slabClass: number): boolean {
     const keyspace = this.#keyspace;
+    keyspace.classCounters[(slabClass + 1) * ClassCounter.WORDS + ClassCounter.roomsMade]++;
     keyspace.settle();
     keyspace.freeUnlinked();
     this.reclaim.keepUp();
@@ -224,12 +226,17 @@ export class Eviction {
     const keyspace = this.#keyspace;
     const index = this.#index;
     const isTree = Graveyard.isRoot(this.#memory, index.page, index.unit);
-    if (keyspace.isProtected(index.page, index.unit) || keyspace.pins.isPinned(page, unit)) return Verdict.SKIPPED;
+    const isPinned = keyspace.pins.isPinned(page, unit);
+    if (isPinned || keyspace.isProtected(index.page, index.unit)) {
+      if (isPinned) keyspace.countInClass(page, ClassCounter.pinned);
+      if (force) keyspace.countInClass(page, ClassCounter.moveBusy);
+      return Verdict.SKIPPED;
+    }
     // The running command may have it open.
     if (isTree && (!this.#lockedHere || keyspace.gate.isExclusive)) return Verdict.SKIPPED;
     if (index.hasExpiry && index.expiryMs <= keyspace.nowMs) {
+      keyspace.countExpired();
       keyspace.removeEntry(Notify.EXPIRED);
-      keyspace.statistics[Stat.EXPIRED]++;
       return Verdict.FREED;
     }
     if (this.isFlushed(index.page, index.unit)) {
@@ -241,8 +248,10 @@ export class Eviction {
       index.spare();
       return Verdict.SPARED;
     }
-    if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit)))
+    if (force && (isTree ? this.#relocateOfTree(hash, page, unit) : this.#relocate(hash, page, unit))) {
+      keyspace.countInClass(page, isTree ? ClassCounter.nodesMoved : ClassCounter.moved);
       return Verdict.FREED;
+    }
     this.victimAgeS = keyspace.entryIdleS;
     if (!isTree && keyspace.copies.find(page, unit)) {
       this.demotion.linkCopy(hash);
@@ -251,6 +260,7 @@ export class Eviction {
     if (!isTree && this.demotion.note(page, unit) && this.#admission.admits(hash, this.demotion.bytes))
       return Verdict.COPY;
     if (!this.mayEvict()) return Verdict.STUCK;
+    if (force) keyspace.countInClass(page, ClassCounter.moveEvicted);
     this.evict(index.page, index.unit);
     return Verdict.FREED;
   }
@@ -258,8 +268,23 @@ export class Eviction {
   /** Evicts the item of the entry that the index stands on; its shard is locked. */
   evict(page: number, unit: number): void {
     this.onEvict?.(page, unit);
+    this.#countEviction(page);
     this.#keyspace.removeEntry(Notify.EVICTED);
     this.#keyspace.statistics[Stat.EVICTED]++;
+  }
+
+  /** The index stands on the entry. */
+  #countEviction(page: number): void {
+    const keyspace = this.#keyspace;
+    const index = this.#index;
+    const counters = keyspace.classCounters;
+    const at = classOfPage(this.#memory, page) * ClassCounter.WORDS;
+    counters[at + ClassCounter.evicted]++;
+    if (index.hasExpiry) counters[at + ClassCounter.evictedExpiring]++;
+    if (!index.isFetched) counters[at + ClassCounter.evictedUnfetched]++;
+    else if (index.frequency > 0) counters[at + ClassCounter.evictedActive]++;
+    counters[at + ClassCounter.lastEvictedIdleS] = keyspace.entryIdleS;
+    counters[at + ClassCounter.lastEvictedAtMs] = keyspace.wallMs;
   }
 
   /** What is known of an item about to be evicted, for `onEvict`. */

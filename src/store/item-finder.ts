@@ -6,6 +6,7 @@
  */
 import { Bucket } from '../layout/bucket.js';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
+import { CLASS_DOUBLES, ClassCounter } from '../layout/class-counters.js';
 import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { ParticipantPage as P, PageInfo, PageKind, Super } from '../layout/superblock.js';
@@ -31,7 +32,7 @@ import { idleSeconds } from './index-cursor.js';
 import { Lfu, lfuCounter, lfuIdleMinutes, lfuMinutes, lfuWord } from './lfu.js';
 import { Policy } from './policy.js';
 import { ProtectedFinds } from './protected-finds.js';
-import { Stat } from './statistics.js';
+import { classOfPage, classOfSize, Stat } from './statistics.js';
 
 const BEFORE_ALL_EXPIRY_MS = 1;
 
@@ -80,6 +81,8 @@ export abstract class ItemFinder {
   readonly index: Index;
   readonly feed: ChangeFeed;
   readonly statistics: Float64Array;
+  /** See layout/class-counters; a server's worker puts a part of its own counters here. */
+  classCounters: Float64Array = new Float64Array(CLASS_DOUBLES);
   readonly graveyard: Graveyard;
   readonly holds: Holds;
   readonly abandonedDrafts = new AbandonedDrafts();
@@ -229,7 +232,7 @@ export abstract class ItemFinder {
     if (page >= this.memory.capacityBase && !this.#isThere()) return false;
     if (!index.hasExpiry || index.expiryMs > this.nowMs) return true;
     if (this.keepsExpired) return false;
-    this.statistics[Stat.EXPIRED]++;
+    this.countExpired();
     this.unlink(Notify.EXPIRED);
     return false;
   }
@@ -383,6 +386,24 @@ export abstract class ItemFinder {
     this.use();
     this.statistics[Stat.HITS]++;
     if (this.page >= this.memory.capacityBase) this.#countCapacityHit();
+  }
+
+  /** Counts for the slab class of a page: 3 ns, on lines that this participant alone writes. */
+  countInClass(page: number, counter: ClassCounter): void {
+    this.classCounters[classOfPage(this.memory, page) * ClassCounter.WORDS + counter]++;
+  }
+
+  /** The same for the class of an item of so many bytes that is in no page. */
+  countForSize(bytes: number, counter: ClassCounter): void {
+    this.classCounters[classOfSize(bytes + this.memory.chunkTailBytes) * ClassCounter.WORDS + counter]++;
+  }
+
+  /** The item of the entry that the index stands on goes, since its time has come. */
+  countExpired(): void {
+    this.statistics[Stat.EXPIRED]++;
+    const { page } = this.index;
+    this.countInClass(page, ClassCounter.expired);
+    if (!this.index.isFetched) this.countInClass(page, ClassCounter.expiredUnfetched);
   }
 
   #countCapacityHit(): void {

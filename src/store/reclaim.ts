@@ -209,8 +209,8 @@ export class Reclaim {
     const isEvictable = isExpired || this.#eviction.isFlushed(page, unit) || this.#eviction.mayEvict();
     if (!isEvictable || (!isExpired && this.#index.frequency > 0)) return Settled.KEEP;
     if (isExpired) {
+      keyspace.countExpired();
       keyspace.removeEntry(Notify.EXPIRED);
-      statistics[Stat.EXPIRED]++;
     } else {
       this.#eviction.evict(page, unit);
     }

@@ -12,7 +12,6 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { Notify } from './change-feed.js';
 import { localBucket } from './index-cursor.js';
 import type { Keyspace } from './keyspace.js';
-import { Stat } from './statistics.js';
 
 const POSITION_BITS = 24;
 const POSITIONS = 1 << POSITION_BITS;
@@ -52,7 +51,7 @@ export function scanBucket(
         continue;
       }
       if (keyspace.keepsExpired) continue;
-      keyspace.statistics[Stat.EXPIRED]++;
+      keyspace.countExpired();
       keyspace.removeEntry(Notify.EXPIRED);
     }
   } while (index.next());

@@ -6,6 +6,7 @@
  */
 import { Bucket } from '../layout/bucket.js';
 import type { Bytes } from '../layout/bytes.js';
+import { ClassCounter } from '../layout/class-counters.js';
 import { Item, itemBytes, shapeWord } from '../layout/item.js';
 import { locationOffset, Page, unitsOf } from '../layout/location.js';
 import { Database, ParticipantPage as P, PageKind, Shard } from '../layout/superblock.js';
@@ -80,8 +81,9 @@ export abstract class Staging extends ItemCursor {
   /** The same for a physical database. */
   stageIn(hash: number, database: number, bytes: Bytes, offset: number, length: number, valueLength: number): boolean {
     this.#clearStagedSlot();
-    if (!this.allocate(itemBytes(length, valueLength) + this.memory.chunkTailBytes)) {
-      this.statistics[Stat.OUT_OF_MEMORY]++;
+    const size = itemBytes(length, valueLength);
+    if (!this.allocate(size + this.memory.chunkTailBytes)) {
+      this.#countOutOfMemory(size);
       return false;
     }
     const page = this.#stagedPage;
@@ -102,6 +104,11 @@ export abstract class Staging extends ItemCursor {
     this.stagedOffset = itemOffset + Item.HEADER_BYTES + length;
     this.stagedLength = valueLength;
     return true;
+  }
+
+  #countOutOfMemory(size: number): void {
+    this.statistics[Stat.OUT_OF_MEMORY]++;
+    this.countForSize(size, ClassCounter.outOfMemory);
   }
 
   /** Makes the staged slot free for another item. */
@@ -392,7 +399,7 @@ export abstract class Staging extends ItemCursor {
   takeChunk(size: number, mayMakeRoom: boolean): boolean {
     this.#clearStagedSlot();
     if (!(mayMakeRoom ? this.allocate(size) : this.#takeFree(size))) {
-      if (mayMakeRoom) this.statistics[Stat.OUT_OF_MEMORY]++;
+      if (mayMakeRoom) this.#countOutOfMemory(size);
       return false;
     }
     const slot = this.held.takeParked();

@@ -2,7 +2,7 @@
  * Counters of the store: each participant counts in doubles in its own page (ParticipantPage.STATS_WORD), so that nobody writes
  * another's cache line; reading sums over all. What participants that have left had counted is kept in the superblock.
  */
-import { Page, pageOffset } from '../layout/location.js';
+import { Page, pageOffset, unitsOf } from '../layout/location.js';
 import {
   ParticipantPage as P,
   PageInfo,
@@ -15,7 +15,7 @@ import {
 } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { NO_PAGE } from '../memory/page-pool.js';
-import { CLASS_CHUNKS, CLASS_COUNT, CLASS_UNITS } from '../memory/slab-classes.js';
+import { CLASS_CHUNKS, CLASS_COUNT, CLASS_OF_UNITS, CLASS_UNITS, MAX_CHUNK_UNITS } from '../memory/slab-classes.js';
 
 export const enum Stat {
   HITS = 0,
@@ -51,8 +51,8 @@ export interface SlabClassStats {
   readonly chunkBytes: number;
   readonly pages: number;
   readonly chunksPerPage: number;
+  /** With an item, a node of a collection, or one on its way; not those that participants keep at hand. */
   readonly usedChunks: number;
-  readonly evictions: number;
 }
 
 export interface StoreStats {
@@ -81,6 +81,8 @@ export interface StoreStats {
   readonly pagesMoved: number;
   readonly items: number;
   readonly expiring: number;
+  /** Of the index, without overflow buckets. */
+  readonly buckets: number;
   /** Bytes of both tiers, with memory behind them. */
   readonly dramBytes: number;
   readonly capacityBytes: number;
@@ -118,15 +120,23 @@ export function classOfPage(memory: Memory, page: number): number {
   return (kind & 0xff) === PageKind.SLAB ? ((kind >>> 8) & 0xff) + 1 : 0;
 }
 
+/** The class that an item of so many bytes belongs to, as classOfPage numbers them; 0 = it owns whole pages. */
+export function classOfSize(bytes: number): number {
+  const units = unitsOf(bytes);
+  return units > MAX_CHUNK_UNITS ? 0 : CLASS_OF_UNITS[units] + 1;
+}
+
 /** Sums all counters and walks the page table: a few microseconds a thousand pages. */
 export function collectStats(memory: Memory): StoreStats {
   const { ctl } = memory;
   const counters = sumCounters(memory);
   let items = 0;
   let expiring = 0;
+  let buckets = 0;
   for (let shard = 0; shard < memory.shardCount; shard++) {
     items += ctl[memory.shardTable + shard * Shard.WORDS + Shard.ITEMS_WORD];
     expiring += ctl[memory.shardTable + shard * Shard.WORDS + Shard.EXPIRING_WORD];
+    buckets += ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
   }
   const used = new Float64Array(CLASS_COUNT);
   const kinds = new Float64Array(32);
@@ -147,6 +157,7 @@ export function collectStats(memory: Memory): StoreStats {
   };
   for (let page = 0; page < memory.dramPages; page++) visit(page);
   for (let i = 0; i < memory.capacityPages; i++) visit(memory.capacityBase + i);
+  subtractSpares(memory, used);
   const wear = wearOf(memory);
   const classes: SlabClassStats[] = [];
   for (let c = 0; c < CLASS_COUNT; c++) {
@@ -158,7 +169,6 @@ export function collectStats(memory: Memory): StoreStats {
       pages: ctl[word + SlabClass.PAGES_WORD],
       chunksPerPage: CLASS_CHUNKS[c],
       usedChunks: used[c],
-      evictions: ctl[word + SlabClass.EVICTIONS_WORD],
     });
   }
   const metadataPages =
@@ -196,6 +206,7 @@ export function collectStats(memory: Memory): StoreStats {
     pagesMoved: counters[Stat.PAGES_MOVED],
     items,
     expiring,
+    buckets,
     dramBytes: memory.dramSize * Page.BYTES,
     capacityBytes: memory.capacitySize * Page.BYTES,
     dramTargetBytes: (memory.dramSize + memory.dramWanted) * Page.BYTES,
@@ -222,6 +233,18 @@ export function collectStats(memory: Memory): StoreStats {
 function lostPages({ ctl, capacityBase, capacityPages }: Memory): number {
   const first = ctl[Super.LOST_PAGE_WORD];
   return first === 0 ? 0 : capacityBase + capacityPages - first;
+}
+
+/** Chunks that participants keep at hand are in no page's free list, and hold nothing. */
+function subtractSpares(memory: Memory, used: Float64Array): void {
+  for (let p = 0; p < Participant.MAX; p++) {
+    const at = memory.participantWord(p);
+    const page = memory.ctl[at + Participant.PAGE_WORD];
+    if (memory.ctl[at + Participant.STATE_WORD] !== ParticipantState.ACTIVE || page === NO_PAGE) continue;
+    const words = memory.arenas[page >>> Page.ARENA_SHIFT].i32;
+    const magazines = (pageOffset(page) >>> 2) + P.MAGAZINE_WORD;
+    for (let c = 0; c < CLASS_COUNT; c++) used[c] -= words[magazines + c * P.MAGAZINE_WORDS];
+  }
 }
 
 function wearOf(memory: Memory): { most: number; sum: number } {

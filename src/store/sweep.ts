@@ -5,6 +5,7 @@
  * a database was flushed, no item of it is left and its physical number is free again.
  */
 import { Bucket } from '../layout/bucket.js';
+import { ClassCounter } from '../layout/class-counters.js';
 import { Item } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
 import { Database, DatabaseState, Shard, Super } from '../layout/superblock.js';
@@ -13,7 +14,6 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { Notify } from './change-feed.js';
 import { FieldSweep } from './collections/field-sweep.js';
 import type { Keyspace } from './keyspace.js';
-import { Stat } from './statistics.js';
 
 /** Buckets looked at under one lock: about 10 microseconds. */
 const BUCKETS_PER_LOCK = 64;
@@ -187,11 +187,15 @@ export class Sweep {
       for (let slot = 0; slot < Bucket.SLOTS; slot++) {
         if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) continue;
         index.slot = slot;
+        keyspace.countInClass(index.page, ClassCounter.swept);
         // What was flushed has not expired: it was gone before.
         const isFlushed = purging && keyspace.eviction.isFlushed(index.page, index.unit);
         const hasExpired = !isFlushed && mayExpire && index.hasExpiry && index.expiryMs <= keyspace.nowMs;
         if (!isFlushed && !hasExpired) continue;
-        if (hasExpired) keyspace.statistics[Stat.EXPIRED]++;
+        if (hasExpired) {
+          keyspace.countInClass(index.page, ClassCounter.sweepRemoved);
+          keyspace.countExpired();
+        }
         keyspace.removeEntry(hasExpired ? Notify.EXPIRED : Notify.NONE);
         removed++;
       }

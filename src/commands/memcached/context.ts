@@ -7,6 +7,7 @@
  */
 import type { Settings } from '../../config/index.js';
 import { Bytes } from '../../layout/bytes.js';
+import type { ClassCounter } from '../../layout/class-counters.js';
 import type { CounterTotals } from '../../layout/counters.js';
 import { decodeBase64 } from '../../protocol/memcached/base64.js';
 import { BinaryParser, BinaryRecord } from '../../protocol/memcached/binary.js';
@@ -78,6 +79,7 @@ export class MemcachedContext {
 
   constructor(environment: Environment, reply: Writer, client: MemcachedClient) {
     this.keyspace = environment.keyspace;
+    this.keyspace.classCounters = environment.counters.classes;
     this.settings = environment.settings;
     this.credentials = new Credentials(environment.settings);
     this.shared = environment.counters.shared;
@@ -228,6 +230,11 @@ export class MemcachedContext {
 
   stageKey(h: number, valueBytes: number): boolean {
     return this.keyspace.stage(h, DB, this.key, this.keyOffset, this.keyLength, valueBytes);
+  }
+
+  /** Counts for the slab class of the item under the cursor. */
+  countInClass(counter: ClassCounter): void {
+    this.keyspace.countInClass(this.keyspace.page, counter);
   }
 
   /** A client's expiry time in seconds -> wall-clock milliseconds, 0 = never. */

@@ -2,6 +2,7 @@
  * Adding to and subtracting from a stored number: what incr, decr and ma have in common. Values are unsigned 64-bit
  * decimal text; incr wraps, decr stops at 0. A result that is shorter than the text it replaces is padded with spaces.
  */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter } from '../../layout/counters.js';
 import { ItemType } from '../../layout/item.js';
 import type { MemcachedContext } from './context.js';
@@ -40,6 +41,7 @@ export function applyDelta(
   if (compareCas > 0 && compareCas !== context.version) return DeltaResult.EXISTS;
   if (!number.parseStored(keyspace.value.u8, keyspace.valueOffset, oldBytes)) return DeltaResult.NON_NUMERIC;
   counters[isIncrement ? Counter.incrHits : Counter.decrHits]++;
+  context.countInClass(isIncrement ? ClassCounter.incrHits : ClassCounter.decrHits);
   if (isIncrement) number.add(delta);
   else number.subtract(delta);
 

@@ -2,6 +2,7 @@
  * What commands of all front ends (text, meta, binary) do to one key, and how they count it. Locks are taken here where the
  * reply needs nothing of the item, by the caller where it does.
  */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter } from '../../layout/counters.js';
 import { ItemType } from '../../layout/item.js';
 import { DB, type MemcachedContext } from './context.js';
@@ -26,6 +27,7 @@ export function countRetrieval(context: MemcachedContext, isTouching: boolean, i
   if (isHit) {
     counters[Counter.hits]++;
     counters[isTouching ? Counter.touchHits : Counter.getHits]++;
+    context.countInClass(isTouching ? ClassCounter.touchHits : ClassCounter.getHits);
   } else {
     counters[Counter.misses]++;
     counters[isTouching ? Counter.touchMisses : Counter.getMisses]++;
@@ -58,6 +60,7 @@ export function removeString(context: MemcachedContext, compareCas: number): Rem
     context.unlock(h);
     return RemoveResult.EXISTS;
   }
+  context.countInClass(ClassCounter.deleteHits);
   keyspace.remove();
   context.unlock(h);
   counters[Counter.deleteHits]++;

@@ -6,6 +6,7 @@
  * Heeds b C E I k O q T x. With I the item stays, marked stale under a new version, and the next client that reads it
  * wins the right to recache; with x its value goes and the item stays.
  */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter } from '../../layout/counters.js';
 import { Encoding, ItemType } from '../../layout/item.js';
 import { Lower, Upper } from '../../protocol/memcached/meta-flags.js';
@@ -60,6 +61,7 @@ function remove(context: MemcachedContext, h: number): DeleteResult {
   const invalidates = (flags.upper & Upper.I) !== 0;
   const empties = (flags.lower & Lower.x) !== 0;
   if (!invalidates && !empties) {
+    context.countInClass(ClassCounter.deleteHits);
     keyspace.remove();
     return DeleteResult.DONE;
   }
@@ -81,6 +83,7 @@ function remove(context: MemcachedContext, h: number): DeleteResult {
     keyspace.setStateFlags(Encoding.STALE);
   }
   if (hasTtl) keyspace.setExpiry(context.expiryMs(flags.ttl));
+  context.countInClass(ClassCounter.deleteHits);
   return DeleteResult.DONE;
 }
 

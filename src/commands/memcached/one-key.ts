@@ -3,6 +3,7 @@
  *
  *   delete key [0] [noreply]        touch key exptime [noreply]
  */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter } from '../../layout/counters.js';
 import { INVALID_INT32 } from '../../protocol/memcached/numbers.js';
 import { Replies } from '../../protocol/memcached/replies.js';
@@ -46,6 +47,7 @@ export function touch(context: MemcachedContext): void {
     return context.answer(Replies.NOT_FOUND);
   }
   keyspace.access();
+  context.countInClass(ClassCounter.touchHits);
   keyspace.setExpiry(context.expiryMs(seconds));
   context.unlock(h);
   counters[Counter.touchHits]++;

@@ -1,4 +1,5 @@
 /** The lines of `stats` without argument. */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter, SharedWord } from '../../layout/counters.js';
 import { Page } from '../../layout/location.js';
 import { tierFields } from '../tier-fields.js';
@@ -38,6 +39,35 @@ const COUNTERS: readonly (readonly [name: string, counter: Counter])[] = [
   ['bytes_written', Counter.bytesOut],
 ];
 
+/** Lines that are the sum of a counter over the slab classes. */
+const CLASS_COUNTERS: readonly (readonly [name: string, counter: ClassCounter])[] = [
+  ['slab_reassign_rescues', ClassCounter.moved],
+  ['slab_reassign_chunk_rescues', ClassCounter.nodesMoved],
+  ['slab_reassign_evictions_nomem', ClassCounter.moveEvicted],
+  ['slab_reassign_busy_items', ClassCounter.moveBusy],
+  ['expired_unfetched', ClassCounter.expiredUnfetched],
+  ['evicted_unfetched', ClassCounter.evictedUnfetched],
+  ['evicted_active', ClassCounter.evictedActive],
+  ['crawler_reclaimed', ClassCounter.sweepRemoved],
+  ['crawler_items_checked', ClassCounter.swept],
+  ['lrutail_reflocked', ClassCounter.pinned],
+  ['direct_reclaims', ClassCounter.roomsMade],
+];
+
+/** What cannot happen here: there are no LRU segments and no thread for them, a page's free chunks are never in doubt, sockets have no queues of the network card. */
+const NEVER = [
+  'slab_reassign_inline_reclaim',
+  'slab_reassign_busy_deletes',
+  'lru_maintainer_juggles',
+  'lru_bumps_dropped',
+  'moves_to_cold',
+  'moves_to_warm',
+  'moves_within_lru',
+  'malloc_fails',
+  'unexpected_napi_ids',
+  'round_robin_fallback',
+];
+
 export function generalStats(context: MemcachedContext): Lines {
   const { keyspace, settings, totals, control } = context;
   const store = keyspace.stats();
@@ -70,7 +100,10 @@ export function generalStats(context: MemcachedContext): Lines {
     ['time_in_listen_disabled_us', 0],
     ['threads', settings.workers],
     ['conn_yields', totals.total(Counter.connectionYields)],
+    // The index has any number of buckets: it grows by one at a time, within requests.
+    ['hash_power_level', Math.floor(Math.log2(store.buckets))],
     ['hash_bytes', store.metadataBytes],
+    ['hash_is_expanding', 0],
     ['slab_reassign_running', 0],
     ['slabs_moved', store.pagesMoved],
     ['slab_global_page_pool', Math.round(store.dramFreeBytes / Page.BYTES)],
@@ -86,9 +119,9 @@ export function generalStats(context: MemcachedContext): Lines {
     ['total_items', store.stored],
     ['evictions', store.evicted],
     ['reclaimed', store.expired],
-    // Readers hold copies or pins, which the hand passes over.
-    ['lrutail_reflocked', 0],
   );
+  for (const [name, counter] of CLASS_COUNTERS) lines.push([name, totals.classSum(counter)]);
+  for (const name of NEVER) lines.push([name, 0]);
   for (const [name, value] of tierFields(store)) lines.push([`tier_${name}`, value]);
   return lines;
 }

@@ -11,6 +11,7 @@ import { Replies } from '../../protocol/memcached/replies.js';
 import type { MemcachedContext } from './context.js';
 import { beginDump } from './dump.js';
 import { prefixLines } from './prefixes.js';
+import { itemsStats, slabsStats } from './stats-classes.js';
 import { connsStats } from './stats-conns.js';
 import { generalStats } from './stats-general.js';
 import { settingsStats } from './stats-settings.js';
@@ -114,37 +115,4 @@ function cacheDump(context: MemcachedContext): void {
   if (slabClass === INVALID_UNSIGNED || limit === INVALID_UNSIGNED) return reply.line(Replies.BAD_FORMAT);
   if (slabClass > CLASS_COUNT) return reply.line(Replies.BAD_SLAB);
   beginDump(context, 'cachedump', [slabClass], limit === 0 ? Number.POSITIVE_INFINITY : limit);
-}
-
-function itemsStats(context: MemcachedContext): Lines {
-  const lines: Lines = [];
-  for (const { slabClass, usedChunks, chunkBytes, evictions } of context.keyspace.stats().classes) {
-    if (usedChunks === 0 && evictions === 0) continue;
-    lines.push(
-      [`items:${slabClass}:number`, usedChunks],
-      [`items:${slabClass}:mem_requested`, usedChunks * chunkBytes],
-      [`items:${slabClass}:evicted`, evictions],
-    );
-  }
-  return lines;
-}
-
-function slabsStats(context: MemcachedContext): Lines {
-  const { classes, slabBytes, largeBytes } = context.keyspace.stats();
-  const lines: Lines = [];
-  for (const { slabClass, chunkBytes, chunksPerPage, pages, usedChunks } of classes) {
-    const totalChunks = pages * chunksPerPage;
-    lines.push(
-      [`${slabClass}:chunk_size`, chunkBytes],
-      [`${slabClass}:chunks_per_page`, chunksPerPage],
-      [`${slabClass}:total_pages`, pages],
-      [`${slabClass}:total_chunks`, totalChunks],
-      [`${slabClass}:used_chunks`, usedChunks],
-      [`${slabClass}:free_chunks`, totalChunks - usedChunks],
-      [`${slabClass}:free_chunks_end`, 0],
-      [`${slabClass}:mem_requested`, usedChunks * chunkBytes],
-    );
-  }
-  lines.push(['active_slabs', classes.length], ['total_malloced', slabBytes + largeBytes]);
-  return lines;
 }

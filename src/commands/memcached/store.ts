@@ -4,8 +4,9 @@
  * The value is staged and filled before the key's lock is taken; under the lock stand only the look-up, the decision and
  * the commit. append and prepend alone must build their value under the lock, from what they find there.
  */
+import { ClassCounter } from '../../layout/class-counters.js';
 import { Counter } from '../../layout/counters.js';
-import { Encoding, ItemType } from '../../layout/item.js';
+import { Encoding, ItemType, itemBytes } from '../../layout/item.js';
 import { copyBytes } from '../../native/copy.js';
 import { DB, type MemcachedContext } from './context.js';
 import { STORE_COMMAND_NAMES, STORE_STATUS_NAMES, WatchKind } from './watch.js';
@@ -100,9 +101,12 @@ export function store(context: MemcachedContext, request: StoreRequest): StoreRe
   else if (keyspace.type !== ItemType.STRING) result = StoreResult.WRONG_TYPE;
   else result = storeOver(context, request, h);
   if (result === StoreResult.STORED) {
+    context.countInClass(ClassCounter.sets);
     // A commit leaves the cursor on the new item, which is in a page that can be changed.
     if (request.newCas > 0) keyspace.setVersion(request.newCas);
     if (request.wantsVersion) request.version = context.version;
+  } else {
+    keyspace.countForSize(itemBytes(context.keyLength, request.valueBytes), ClassCounter.sets);
   }
   if (context.watch.isWatched(WatchKind.MUTATIONS)) tellWatchers(context, request, result);
   context.unlock(h);
@@ -168,9 +172,11 @@ function storeOver(context: MemcachedContext, request: StoreRequest, h: number):
     case StoreMode.CAS:
       if (!isSame && request.allowsStale && request.compareCas > 0 && request.compareCas < context.version) {
         counters[Counter.casHits]++;
+        context.countInClass(ClassCounter.casHits);
         return storeStale(context, request, h);
       }
       counters[isSame ? Counter.casHits : Counter.casBadval]++;
+      context.countInClass(isSame ? ClassCounter.casHits : ClassCounter.casBadval);
       if (!isSame) return StoreResult.EXISTS;
       break;
     case StoreMode.APPEND:
