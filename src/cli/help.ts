@@ -12,7 +12,7 @@ Usage:
   entresol serve --help        all options, with examples
   entresol memcached [options] start it as memcached would, with memcached's own options (-p 11211 -m 64 ...)
   entresol doctor [PATH]       say what a path is good for as a pool, and what to do better
-  entresol pool ACTION PATH    info, check or export: look at a pool without a server
+  entresol pool ACTION PATH    info, check, export, repair or upgrade: a pool without its server
   entresol hotspots [options]  what requests write to the store's memory, by structure and DIMM
   entresol --version
 

@@ -47,6 +47,20 @@ describe('entresol', () => {
       "entresol: '--port': unknown command. Options of the server follow the command: entresol serve --port. See entresol --help.\n",
     ],
     [['serve', '--prot', '1'], 'entresol: --prot: unknown option. Did you mean --port? See entresol serve --help.\n'],
+    [
+      ['pool', 'chek', 'x'],
+      "entresol pool: info, check, export, repair or upgrade is expected, not 'chek'. Did you mean check? See entresol pool --help.\n",
+    ],
+    [['pool', 'check'], 'entresol pool check: one folder is expected. See entresol pool --help.\n'],
+    [['pool', 'check', 'x', '--rdb'], "entresol pool check: it has no option '--rdb'. See entresol pool --help.\n"],
+    [
+      ['pool', 'export', 'x', '--rdb-version=11'],
+      'entresol pool export: --rdb-version goes with --rdb. See entresol pool --help.\n',
+    ],
+    [
+      ['pool', 'export', 'x', '--rdb', '--rdb-version'],
+      "entresol pool export: --rdb-version is 10, 11 or 12, not '?'. See entresol pool --help.\n",
+    ],
     [['serve', '--hz', '0'], "entresol: --hz: '0' must be between 1 and 500 inclusive.\n"],
   ])('refuses %j with exit code 2 and one line', async (args, message) => {
     expect(await run(args)).toBe(2);
@@ -103,7 +117,7 @@ describe('start-up errors', () => {
   });
 
   it.each([
-    ['POOL_VERSION', 'Run the version of Entresol that made the pool'],
+    ['POOL_VERSION', 'entresol pool upgrade ./data'],
     ['POOL_FOREIGN', 'Move the file away'],
     ['POOL_BUSY', 'stop the other process'],
   ])('%s comes with what to do', (code, words) => {

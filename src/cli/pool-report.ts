@@ -3,6 +3,8 @@ import { approximateSize } from '../config/index.js';
 import { Page } from '../layout/location.js';
 import type { PoolCopy } from '../store/pool-copy.js';
 import type { PoolFacts } from '../store/pool-facts.js';
+import type { Repair } from '../store/pool-repair.js';
+import type { Upgrade } from '../store/pool-upgrade.js';
 
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
@@ -80,8 +82,58 @@ export function checkText(path: string, { memory }: PoolCopy, { items, problem, 
       : [
           `${path}: damaged`,
           `  found       ${problem}`,
-          '  what to do  the walk ends at the first thing that does not hold. Begin with an empty pool (move this one away), and report it.',
+          "  what to do  the walk ends at the first thing that does not hold. 'entresol pool repair' keeps what is sound; and report it.",
         ];
   if (deaths.length > 0) lines.push(`  left over   ${deathWords(deaths)}`);
   return lines.join('\n');
+}
+
+export function upgradeText(path: string, outcome: Upgrade): string {
+  const { state, from, to, problem, items, deaths, dramBytes, capacityBytes } = outcome;
+  if (state === 'kept') return `${path}: has layout version ${to}: nothing to do`;
+  if (state === 'damaged') {
+    return [
+      `${path}: damaged, and not changed`,
+      `  found       ${problem}`,
+      `  what to do  the program that made it (layout version ${from}) may still run on it, or begin with an empty pool (move this one away).`,
+    ].join('\n');
+  }
+  const lines = [`${path}: upgraded from layout version ${from} to ${to}`];
+  if (items === null) {
+    lines.push('  after a reboot: what its capacity tier keeps comes back with the next start');
+    return lines.join('\n');
+  }
+  lines.push(
+    `  walked      ${plural(items, 'item')}: sound`,
+    `  sizes       ${approximateSize(dramBytes)} of DRAM, ${approximateSize(capacityBytes)} of capacity: start it with these; it cannot become larger`,
+  );
+  if (deaths.length > 0) lines.push(`  left over   ${deathWords(deaths)}`);
+  return lines.join('\n');
+}
+
+export function repairText(path: string, { state, problem, items, torn, broken, orphans }: Repair): string {
+  switch (state) {
+    case 'sound':
+      return `${path}: sound, with ${plural(items, 'item')}: nothing to do`;
+    case 'damaged':
+      return [
+        `${path}: damaged, and not changed`,
+        `  found       ${problem}`,
+        '  what to do  begin with an empty pool (move this one away), and report it.',
+      ].join('\n');
+    case 'given-up':
+      return [
+        `${path}: its DRAM tier is given up`,
+        `  found       ${problem}`,
+        '  what to do  start the server: it rebuilds the pool from what it keeps for a reboot.',
+      ].join('\n');
+    default:
+      return [
+        `${path}: repaired`,
+        `  found       ${problem}`,
+        `  kept        ${plural(items, 'item')}`,
+        `  dropped     ${plural(torn, 'entry', 'entries')} without a sound item, ${plural(broken, 'damaged collection')}`,
+        `  freed       ${plural(orphans, 'chunk')} of memory that nothing led to`,
+      ].join('\n');
+  }
 }

@@ -65,7 +65,7 @@ function ownAdvice(code: string, settings: Settings): string | undefined {
     case 'POOL_CORRUPT':
       return `Nothing was changed. Move the file away to begin with an empty pool, or choose another --pool (now ${settings.pool}).`;
     case 'POOL_VERSION':
-      return `Nothing was changed. Run the version of Entresol that made the pool, or choose another --pool (now ${settings.pool}).`;
+      return `Nothing was changed. 'entresol pool upgrade ${settings.pool}' brings a pool of the version before to this one; else run the version of Entresol that made it, or choose another --pool.`;
     case 'ERR_LOAD':
       return `The pool is empty, and the next start tries again. Repair the file (redis-check-rdb or redis-check-aof say more), or put it out of the way (then start without --load).`;
     case 'POOL_BUSY':

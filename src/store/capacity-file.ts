@@ -9,7 +9,7 @@
  * it was written meanwhile. Owns
  * both layouts. Invariant: of the two copies one is whole at any time, and the one with the higher counter is the newer.
  */
-import { fdatasyncSync, ftruncateSync, readSync, writeSync } from 'node:fs';
+import { existsSync, fdatasyncSync, ftruncateSync, readSync, writeSync } from 'node:fs';
 import { Page } from '../layout/location.js';
 import { identitySalt, isKeptSince, LogPage, mix, readPageKey } from '../layout/log-record.js';
 import { Database, Durability, Super } from '../layout/superblock.js';
@@ -172,6 +172,32 @@ export function readWarmFile(fd: number, path: string, pages: number): WarmFile 
     rebuildEpoch: state[WarmState.REBUILD_EPOCH_WORD],
     room,
   };
+}
+
+/**
+ * Lets the trailer of a capacity file say the present version, where it says `old`: in one piece, so it says one or the other. Returns the version that
+ * it had; 0 = the file is not there, or no pool's, or, with `mustBeWarm`, none that outlives a reboot.
+ */
+export function renewTrailer(path: string, old: number, mustBeWarm: boolean): number {
+  if (!existsSync(path)) return 0;
+  const fd = addon.openFile(path, false, false);
+  try {
+    const bytes = addon.fileBytes(fd);
+    if (bytes === 0) return 0;
+    const trailer = readWords(fd, lastPage(bytes), Trailer.WORDS);
+    const isWhole = trailer[Trailer.CHECK_WORD] === checkOf(trailer, Trailer.CHECK_WORD);
+    if (trailer[Trailer.MAGIC_WORD] !== Super.MAGIC || !isWhole) return 0;
+    if (mustBeWarm && trailer[Trailer.DURABILITY_WORD] !== Durability.WARM) return 0;
+    const version = trailer[Trailer.VERSION_WORD];
+    if (version !== old) return version;
+    trailer[Trailer.VERSION_WORD] = Super.VERSION;
+    trailer[Trailer.CHECK_WORD] = checkOf(trailer, Trailer.CHECK_WORD);
+    writeWords(fd, lastPage(bytes), trailer);
+    fdatasyncSync(fd);
+    return version;
+  } finally {
+    addon.closeFile(fd);
+  }
 }
 
 function keepsSize(path: string, why: string): PoolError {

@@ -4,7 +4,7 @@
 export const POOL_ERRORS = {
   POOL_FOREIGN: 'The file is not one of a pool. Nothing was changed: move it away, or choose another pool.',
   POOL_VERSION:
-    'The pool was made by another version of the layout. Nothing was changed: run that version, or choose another pool.',
+    'The pool was made by another version of the layout. Nothing was changed: `entresol pool upgrade` takes it from the version before to this one; else run that version, or choose another pool.',
   POOL_CORRUPT: 'The pool is damaged, or its capacity file is missing or belongs to another pool. Nothing was changed.',
   POOL_BUSY: 'Another process uses the pool with other sizes, or is preparing it.',
   POOL_MISSING: 'No pool is there, or its DRAM tier is gone: a reboot empties a volatile pool.',

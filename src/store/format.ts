@@ -41,7 +41,7 @@ export interface Geometry {
 /** Smallest DRAM tier: metadata, one index page, a participant, and some pages for items. */
 const MIN_DRAM_PAGES = 16;
 /** Buckets of each shard at the start. */
-const FIRST_BUCKETS = 8;
+export const FIRST_BUCKETS = 8;
 /** 1 TiB and 16 TiB: what the settings dram and capacity may be. */
 const DRAM_ROOM_MAX = 1 << 20;
 const CAPACITY_ROOM_MAX = 1 << 24;
@@ -189,7 +189,7 @@ export function format(
 }
 
 /** FNV-1a over the words that formatting writes and nothing changes. */
-function checkWord(words: Int32Array): number {
+export function checkWord(words: Int32Array): number {
   let check = 0x811c9dc5;
   const mix = (word: number): void => {
     check = Math.imul(check ^ words[word], 0x01000193);
@@ -384,12 +384,17 @@ function swapped(word: number): number {
   return ((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);
 }
 
-/**
- * Reads a superblock and refuses what is not ours, not this version, or not whole. `ready` is false for a pool whose formatting
- * was cut short: it holds nothing.
- */
+export function readSuperblock(fd: number): Int32Array {
+  return readWords(fd, 0, Super.WORDS);
+}
+
+/** Reads a superblock and judges it. */
 export function checkSuperblock(fd: number, path: string, fileBytes: number): Existing {
-  const words = readWords(fd, 0, Super.WORDS);
+  return judgeSuperblock(readSuperblock(fd), path, fileBytes);
+}
+
+/** Refuses what is not ours, not this version, or not whole. `ready` is false for a pool whose formatting was cut short: it holds nothing. */
+export function judgeSuperblock(words: Int32Array, path: string, fileBytes: number): Existing {
   const magic = words[Super.MAGIC_WORD];
   if (magic === swapped(Super.MAGIC)) {
     throw new PoolError('POOL_FOREIGN', path, 'the pool was made on a machine of the other byte order');

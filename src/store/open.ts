@@ -16,7 +16,7 @@ import { addon } from '../native/addon.js';
 import { capacityIdentity, readWarmFile, type WarmFile } from './capacity-file.js';
 import { makeDirectory, waitForByte } from './claim.js';
 import { PoolError } from './errors.js';
-import { checkSuperblock, countItems, format, type Geometry, planGeometry } from './format.js';
+import { checkSuperblock, countItems, type Existing, format, type Geometry, planGeometry } from './format.js';
 import { POLICY_NAMES, type PolicyName } from './policy.js';
 import { makePoolName, readPoolName } from './pool-name.js';
 import { randomWords } from './random.js';
@@ -116,23 +116,32 @@ export function findStore(pool: string): StoreHandle | null {
   if (!existsSync(directory)) return null;
   const name = readPoolName(directory);
   if (name === null) return null;
-  const paths = dramPaths(directory, name).filter((path) => existsSync(path));
-  if (paths.length === 0) return null;
-  const fd = openTier(paths[0], false);
+  const path = findDram(directory, name);
+  if (path === null) return null;
+  const fd = openTier(path, false);
   try {
-    const { ready, tier, numaNode } = checkSuperblock(fd, paths[0], addon.fileBytes(fd));
-    if (!ready) return null;
-    return {
-      dramPath: paths[0],
-      capacityPath: capacityPath(tier, directory, name),
-      tier,
-      numaNode,
-      hugePages: false,
-      isNew: false,
-    };
+    const existing = checkSuperblock(fd, path, addon.fileBytes(fd));
+    return existing.ready ? handleOf(directory, name, path, existing) : null;
   } finally {
     addon.closeFile(fd);
   }
+}
+
+/** The DRAM tier's file of a pool; null when there is none, as after a reboot. */
+export function findDram(directory: string, name: string): string | null {
+  return dramPaths(directory, name).find((path) => existsSync(path)) ?? null;
+}
+
+/** The handle of a pool whose DRAM tier lies at `path`, by what its superblock says. */
+export function handleOf(directory: string, name: string, path: string, { tier, numaNode }: Existing): StoreHandle {
+  return {
+    dramPath: path,
+    capacityPath: capacityPath(tier, directory, name),
+    tier,
+    numaNode,
+    hugePages: false,
+    isNew: false,
+  };
 }
 
 /**
@@ -195,7 +204,8 @@ const FORMAT_WAIT_MS = 30_000;
 /** The identity, the seed of the hash, and the epoch of the log. */
 const RANDOM_WORDS = 7;
 
-function inUse(fd: number): boolean {
+/** A participant lives in the pool. */
+export function inUse(fd: number): boolean {
   for (let p = 0; p < Participant.MAX; p++) if (addon.isByteLocked(fd, p)) return true;
   return false;
 }

@@ -1,7 +1,7 @@
 /**
  * A pool looked at without a server: mapped copy-on-write, so that whatever is repaired or counted in it stays in this process.
  *
- * Owns the exclusive claim on the pool while it is open, and the mappings. Invariant: neither tier's file is changed, also when
+ * Owns the mappings, and where it is opened by a path the exclusive claim on the pool. Invariant: neither tier's file is changed, also when
  * what died in the pool is mended in the copy.
  */
 import { existsSync } from 'node:fs';
@@ -11,22 +11,24 @@ import { Page } from '../layout/location.js';
 import { Participant, ParticipantState } from '../layout/superblock.js';
 import { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
-import { attachMapped } from './attach.js';
+import { attachMapped, detach } from './attach.js';
 import { capacityIdentity } from './capacity-file.js';
 import { type Claim, claimPool } from './claim.js';
 import { PoolError } from './errors.js';
-import { checkSuperblock, type Existing } from './format.js';
+import { type Existing, judgeSuperblock, readSuperblock } from './format.js';
 import type { Keyspace } from './keyspace.js';
 import { findStore, openTier, type StoreHandle } from './open.js';
 import { readPoolName } from './pool-name.js';
+import { findStrayLock } from './stray-locks.js';
 
 export class PoolCopy {
   readonly handle: StoreHandle;
   readonly existing: Existing;
   readonly memory: Memory;
-  readonly #claim: Claim;
+  readonly #claim: Claim | null;
+  #isOpen = true;
 
-  constructor(handle: StoreHandle, existing: Existing, memory: Memory, claim: Claim) {
+  constructor(handle: StoreHandle, existing: Existing, memory: Memory, claim: Claim | null) {
     this.handle = handle;
     this.existing = existing;
     this.memory = memory;
@@ -47,46 +49,60 @@ export class PoolCopy {
 
   /** Takes a seat in the copy, which mends it as a start of the server would mend the pool. */
   attach(): Keyspace {
+    const stray = findStrayLock(this.memory);
+    if (stray !== '') throw new PoolError('POOL_CORRUPT', this.handle.dramPath, stray);
     return attachMapped(this.memory, this.handle.dramPath);
+  }
+
+  /** Leaves the seat: afterwards the copy is that of a pool that nobody has open. No seat can be taken any more. */
+  leave(keyspace: Keyspace): void {
+    this.#isOpen = false;
+    detach(keyspace);
   }
 
   close(): void {
     for (const { arena } of this.memory.arenas) addon.releaseArena(arena);
-    addon.closeFile(this.memory.controlFd);
-    this.#claim.release();
+    if (this.#isOpen) addon.closeFile(this.memory.controlFd);
+    this.#claim?.release();
   }
 }
 
-/** Throws PoolError: POOL_MISSING, POOL_BUSY naming the server's process, or what is wrong with the files. */
-export function openPoolCopy(pool: string): PoolCopy {
+/** The folder of a pool, which this process has for itself alone. Throws PoolError: POOL_MISSING, POOL_BUSY naming the server's process. */
+export function claimAlone(pool: string): { readonly directory: string; readonly claim: Claim } {
   const directory = resolve(pool);
   if (!existsSync(directory) || readPoolName(directory) === null) {
     throw new PoolError('POOL_MISSING', directory, 'no pool is there');
   }
-  const claim = claimPool(directory, 'exclusive');
+  return { directory, claim: claimPool(directory, 'exclusive') };
+}
+
+/** Throws PoolError: POOL_MISSING, POOL_BUSY naming the server's process, or what is wrong with the files. */
+export function openPoolCopy(pool: string): PoolCopy {
+  const { directory, claim } = claimAlone(pool);
   try {
-    const handle = findStore(directory);
-    if (handle === null) {
-      throw new PoolError(
-        'POOL_MISSING',
-        directory,
-        'the pool holds nothing: its DRAM tier is gone, as after a reboot',
-      );
-    }
-    return mapCopy(handle, claim);
+    return copyStore(existingStore(directory), claim);
   } catch (error) {
     claim.release();
     throw error;
   }
 }
 
-function mapCopy(handle: StoreHandle, claim: Claim): PoolCopy {
+/** Throws PoolError where nothing is in the memory of the pool in a folder. */
+export function existingStore(directory: string): StoreHandle {
+  const handle = findStore(directory);
+  if (handle !== null) return handle;
+  throw new PoolError('POOL_MISSING', directory, 'the pool holds nothing: its DRAM tier is gone, as after a reboot');
+}
+
+/** A copy of a pool that the caller has claimed; `close` gives `claim` up. `header`: what the superblock says in the copy, where that is not what the file says. */
+export function copyStore(handle: StoreHandle, claim: Claim | null, header?: Int32Array): PoolCopy {
   const fd = openTier(handle.dramPath, false);
   const arenas: Bytes[] = [];
   try {
-    const existing = checkSuperblock(fd, handle.dramPath, addon.fileBytes(fd));
+    const existing = judgeSuperblock(header ?? readSuperblock(fd), handle.dramPath, addon.fileBytes(fd));
     mapTier(arenas, fd, existing.geometry.dramRoom);
     if (handle.capacityPath !== null) mapCapacity(arenas, handle.capacityPath, existing);
+    if (header !== undefined) arenas[0].i32.set(header);
     return new PoolCopy(handle, existing, new Memory(arenas, fd), claim);
   } catch (error) {
     for (const { arena } of arenas) addon.releaseArena(arena);

@@ -48,13 +48,18 @@ export class TextOutput {
   flush(): void {
     const bytes = Buffer.from(this.#held, 'utf8');
     this.#held = '';
-    for (let at = 0; at < bytes.length; ) {
-      try {
-        at += writeSync(this.#fd, bytes, at);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);
-      }
+    writeFully(this.#fd, bytes, 0, bytes.length);
+  }
+}
+
+/** Writes bytes[from, end) to a descriptor, whether that blocks or not. */
+export function writeFully(fd: number, bytes: Uint8Array, from: number, end: number): void {
+  for (let at = from; at < end; ) {
+    try {
+      at += writeSync(fd, bytes, at, end - at);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);
     }
   }
 }

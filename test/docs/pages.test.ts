@@ -72,9 +72,9 @@ describe('the pages', () => {
   it('name options of serve that exist', () => {
     const flags = new Set<string>([...settingKeys.map(settingName), 'config', 'help']);
     for (const key of settingKeys) if (schema[key].kind.isSwitch) flags.add(`no-${settingName(key)}`);
-    // Other programs' options, and those of entresol doctor and entresol hotspots.
+    // Other programs' options, and those of entresol doctor, pool and hotspots.
     for (const other of ['offline', 'no-install', 'shm-size', 'check', 'mode', 'json']) flags.add(other);
-    for (const other of ['workload', 'requests', 'from', 'tair']) flags.add(other);
+    for (const other of ['rdb', 'rdb-version', 'workload', 'requests', 'from', 'tair']) flags.add(other);
     const wrong: string[] = [];
     for (const [page, text] of pages) {
       // memcached's page is about memcached's own options too, the others' are checked elsewhere.

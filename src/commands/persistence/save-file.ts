@@ -17,7 +17,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { Settings } from '../../config/index.js';
-import { RdbFileWriter } from '../../rdb/file-writer.js';
+import { type Drain, RdbFileWriter } from '../../rdb/file-writer.js';
 import { DatabasesChanged, Snapshot } from '../../rdb/snapshot.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { REDIS_VERSION } from '../clients/connection.js';
@@ -84,6 +84,39 @@ export function replaceFile<T>(path: string, draftName: string, write: (fd: numb
   }
 }
 
+/**
+ * Writes all keys to where nothing can be written over: `drain` gets them one after the other. For whoever is alone. Returns the hashes whose
+ * fields' expiries the version has no place for.
+ */
+export function streamRdb(keyspace: Keyspace, settings: Readonly<Settings>, drain: Drain): number {
+  const file = newFile(settings, [], drain);
+  file.begin(readLibraries(settings));
+  new Snapshot(keyspace, file, () => false).write(settings.databases);
+  file.end();
+  return file.values.expiriesLost;
+}
+
+function newFile(settings: Readonly<Settings>, about: About, drain: Drain): RdbFileWriter {
+  return new RdbFileWriter(
+    {
+      version: settings.rdbVersion,
+      compresses: settings.rdbcompression,
+      checksums: settings.rdbchecksum,
+      listSize: settings.listMaxListpackSize,
+      streamNodeBytes: settings.streamNodeMaxBytes,
+      streamNodeEntries: settings.streamNodeMaxEntries,
+      about: [
+        ['redis-ver', REDIS_VERSION],
+        ['redis-bits', '64'],
+        ['ctime', String(Math.floor(Date.now() / 1000))],
+        ...about,
+      ],
+      use: useOf(settings.maxmemoryPolicy),
+    },
+    drain,
+  );
+}
+
 function writeAll(
   keyspace: Keyspace,
   settings: Readonly<Settings>,
@@ -93,24 +126,7 @@ function writeAll(
   isStopped: () => boolean,
 ): Omit<Saved, 'path'> {
   for (let tries = 1; ; tries++) {
-    const file = new RdbFileWriter(
-      {
-        version: settings.rdbVersion,
-        compresses: settings.rdbcompression,
-        checksums: settings.rdbchecksum,
-        listSize: settings.listMaxListpackSize,
-        streamNodeBytes: settings.streamNodeMaxBytes,
-        streamNodeEntries: settings.streamNodeMaxEntries,
-        about: [
-          ['redis-ver', REDIS_VERSION],
-          ['redis-bits', '64'],
-          ['ctime', String(Math.floor(Date.now() / 1000))],
-          ...about,
-        ],
-        use: useOf(settings.maxmemoryPolicy),
-      },
-      (u8, from, end, position) => writeAt(fd, u8, from, end, position),
-    );
+    const file = newFile(settings, about, (u8, from, end, position) => writeAt(fd, u8, from, end, position));
     const changes = changesOf(keyspace);
     try {
       file.begin(libraries);

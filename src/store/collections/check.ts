@@ -16,6 +16,9 @@ import { checkStream } from '../streams/check.js';
 import { Graveyard, LINK_PAGE_WORD, LINK_UNIT_WORD } from './graveyard.js';
 import { chunkUnits } from './nodes.js';
 
+/** What the walk needs of a store: also of one that is damaged, where no keyspace can be had. */
+export type Walked = Pick<Keyspace, 'memory' | 'hash'>;
+
 export type NoteChunk = (page: number, unit: number) => void;
 
 interface Element {
@@ -33,7 +36,7 @@ function ensure(condition: boolean, message: string): void {
 }
 
 /** Checks the item at a location, if it is a collection, and notes its chunks (the item's own excepted). */
-export function checkCollection(keyspace: Keyspace, page: number, unit: number, note: NoteChunk): void {
+export function checkCollection(keyspace: Walked, page: number, unit: number, note: NoteChunk): void {
   const { memory } = keyspace;
   const item = memory.arenas[page >>> Page.ARENA_SHIFT];
   const offset = locationOffset(page, unit);
@@ -77,7 +80,7 @@ export function checkCollection(keyspace: Keyspace, page: number, unit: number, 
   if (isStream) checkStream(item.i32.subarray((root >>> 2) + 1, words), main.elements, side.elements);
 }
 
-function checkMembers(keyspace: Keyspace, members: readonly Element[], side: readonly Element[]): void {
+function checkMembers(keyspace: Walked, members: readonly Element[], side: readonly Element[]): void {
   const wanted = members.map(({ prefix, key }) => {
     const expected = Buffer.alloc(12);
     expected.writeUInt32BE(hashOf(keyspace, key), 0);
@@ -89,7 +92,7 @@ function checkMembers(keyspace: Keyspace, members: readonly Element[], side: rea
   for (let i = 0; i < wanted.length; i++) ensure(wanted[i].equals(side[i].key), 'the side tree has other members');
 }
 
-function hashOf(keyspace: Keyspace, key: Buffer): number {
+function hashOf(keyspace: Walked, key: Buffer): number {
   const copy = new Uint8Array(key.length + 4);
   copy.set(key);
   const bytes = { u8: copy, view: new DataView(copy.buffer), i32: new Int32Array(0), arena: -1, length: copy.length };
@@ -100,7 +103,7 @@ class Walk {
   readonly elements: Element[] = [];
 
   constructor(
-    readonly keyspace: Keyspace,
+    readonly keyspace: Walked,
     readonly order: Order,
     readonly valued: boolean,
     readonly prefixBytes: number,

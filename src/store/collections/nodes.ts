@@ -131,8 +131,7 @@ export function roomyBody(bytes: number): number {
 }
 
 /** 16-byte units that a node or blob takes from the store. */
-export function chunkUnits(keyspace: Keyspace, page: number): number {
-  const { memory } = keyspace;
+export function chunkUnits({ memory }: Pick<Keyspace, 'memory'>, page: number): number {
   const info = memory.pageInfo(page);
   const kind = memory.ctl[info];
   if ((kind & 0xff) === PageKind.SLAB) return CLASS_UNITS[(kind >>> 8) & 0xff];
