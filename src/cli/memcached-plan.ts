@@ -5,7 +5,7 @@
  */
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { memcachedMemory } from '../config/index.js';
+import { formatEndpoint, memcachedMemory, parseEndpoint } from '../config/index.js';
 import { OptionError, type Plan } from './memcached-option.js';
 
 const MIB = 1024 ** 2;
@@ -47,19 +47,21 @@ export function serverPlan(
   flags.set('dram', `${dramMib}MiB`);
   flags.set('port', '0');
 
-  const { host, port } = listenAddresses(plan.addresses);
-  flags.set('bind', host);
+  const { hosts, ownPort, endpoints } = listenAddresses(plan.addresses);
+  flags.set('bind', hosts.join(','));
+  if (endpoints !== '') flags.set('memcached-bind', endpoints);
   // As memcached: it serves whoever reaches it. What it listens on is the user's choice.
   flags.set('protected-mode', 'no');
   const isUnix = flags.has('memcached-unix');
-  const udpPort = isUnix ? 0 : portNumber(plan.udpPort ?? '0');
-  const tcpPort = isUnix ? 0 : portNumber(plan.tcpPort ?? port ?? (udpPort !== 0 ? String(udpPort) : DEFAULT_PORT));
+  const [givenTcp, givenUdp] = isUnix ? [0, 0] : givenPorts(plan);
+  const tcpPort = givenTcp === 0 ? 0 : (ownPort ?? givenTcp);
+  const udpPort = givenUdp === 0 ? 0 : (ownPort ?? givenUdp);
 
   let temporaryPool: string | null = null;
   if (plan.memoryFile !== null) {
     flags.set('pool', `${plan.memoryFile}.entresol`);
   } else if (!flags.has('pool')) {
-    temporaryPool = temporaryPoolPath(flags.get('memcached-unix'), tcpPort, udpPort);
+    temporaryPool = temporaryPoolPath(isUnix ? resolve(flags.get('memcached-unix')!) : endpoints, tcpPort, udpPort);
     flags.set('pool', temporaryPool);
   }
   return {
@@ -80,18 +82,36 @@ function portNumber(text: string): number {
   return port;
 }
 
-/** Addresses, and the port that some of them carry; several ports cannot be. */
-function listenAddresses(addresses: readonly string[]): { host: string; port: string | undefined } {
-  if (addresses.length === 0) return { host: '0.0.0.0', port: undefined };
-  const hosts: string[] = [];
-  const ports = new Set<string>();
-  for (const address of addresses) {
-    const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(address) ?? [];
-    hosts.push(bracketed ?? plain ?? address);
-    if (port !== undefined) ports.add(port);
+/** TCP and UDP; what an address of -l carries itself comes before them. */
+function givenPorts(plan: Plan): [tcp: number, udp: number] {
+  const udp = portNumber(plan.udpPort ?? '0');
+  return [portNumber(plan.tcpPort ?? (udp !== 0 ? String(udp) : DEFAULT_PORT)), udp];
+}
+
+interface ListenAddresses {
+  readonly hosts: readonly string[];
+  /** The port that all of them carry. */
+  readonly ownPort: number | undefined;
+  /** Where they carry several, or some: memcached-bind. */
+  readonly endpoints: string;
+}
+
+function listenAddresses(addresses: readonly string[]): ListenAddresses {
+  if (addresses.length === 0) return { hosts: ['0.0.0.0'], ownPort: undefined, endpoints: '' };
+  const list = addresses.map((address) => {
+    if (/^(notls|proto\[|tag\[)/.test(address)) {
+      throw new OptionError(`-l ${address}: notls, proto[] and tag[] are not supported; -B is for all addresses`);
+    }
+    const endpoint = parseEndpoint(address);
+    if (endpoint === null) throw new OptionError(`-l ${address}: must be IP addresses, with :PORT or without`);
+    return endpoint;
+  });
+  const hosts = list.map(({ host }) => host);
+  const [port] = list.map((endpoint) => endpoint.port);
+  if (list.some((endpoint) => endpoint.port !== port)) {
+    return { hosts, ownPort: undefined, endpoints: list.map(formatEndpoint).join(',') };
   }
-  if (ports.size > 1) throw new OptionError('-l with different ports is not supported: all addresses share one port');
-  return { host: hosts.join(','), port: [...ports][0] };
+  return { hosts, ownPort: port ?? undefined, endpoints: '' };
 }
 
 function checkAuthentication(
@@ -123,12 +143,9 @@ function checkAuthentication(
  * One place for each thing that can listen once only: what a killed server has left there, its successor takes over and
  * empties, so that nothing piles up.
  */
-function temporaryPoolPath(unix: string | undefined, tcpPort: number, udpPort: number): string {
+function temporaryPoolPath(place: string, tcpPort: number, udpPort: number): string {
   let name = `${process.pid}`;
-  if (unix !== undefined)
-    name = resolve(unix)
-      .replace(/[^\w.-]/g, '_')
-      .slice(-100);
+  if (place !== '') name = place.replace(/[^\w.-]/g, '_').slice(-100);
   else if (tcpPort > 0) name = `tcp-${tcpPort}`;
   else if (udpPort > 0) name = `udp-${udpPort}`;
   return join(tmpdir(), `entresol-memcached-${process.getuid?.() ?? 0}`, name);

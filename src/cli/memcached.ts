@@ -8,7 +8,14 @@
 import { spawn } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { ConfigError, type Loaded, loadSettings, programVersion, readMachine } from '../config/index.js';
+import {
+  ConfigError,
+  type Loaded,
+  loadSettings,
+  memcachedListeners,
+  programVersion,
+  readMachine,
+} from '../config/index.js';
 import { EXIT_FAILURE, EXIT_USAGE } from './exit.js';
 import { freePort } from './free-port.js';
 import { parseMemcachedArguments } from './memcached-arguments.js';
@@ -90,10 +97,10 @@ async function emptyTemporaryPool(pool: string): Promise<void> {
 
 function writePorts(path: string, { settings }: Loaded): void {
   const lines: string[] = [];
-  for (const host of settings.bind) {
+  for (const { host, port, udpPort } of memcachedListeners(settings)) {
     const family = host.includes(':') ? 'INET6' : 'INET';
-    if (settings.memcachedPort !== 0) lines.push(`TCP ${family}: ${settings.memcachedPort}\n`);
-    if (settings.memcachedUdpPort !== 0) lines.push(`UDP ${family}: ${settings.memcachedUdpPort}\n`);
+    if (port !== 0) lines.push(`TCP ${family}: ${port}\n`);
+    if (udpPort !== 0) lines.push(`UDP ${family}: ${udpPort}\n`);
   }
   // Whole or not at all.
   writeFileSync(`${path}.lck`, lines.join(''));

@@ -32,7 +32,7 @@ function advice(code: string, settings: Settings): string | undefined {
     case 'EADDRINUSE':
       return `another program listens there already. Stop it, or choose other ports: --port N --memcached-port N (0 = off); now ${settings.port} and ${settings.memcachedPort}.`;
     case 'EADDRNOTAVAIL':
-      return `this machine has no such address (--bind ${settings.bind.join(',')}).`;
+      return `this machine has no such address (--bind ${settings.bind.join(',')}${settings.memcachedBind.length === 0 ? '' : ` --memcached-bind ${settings.memcachedBind.join(',')}`}).`;
     case 'ENOSPC':
     case 'EDQUOT':
       return `no space left: the pool needs ${approximateSize(settings.capacity)} in ${settings.pool} and ${approximateSize(settings.dram)} of shared memory. Free some, or lower --capacity or --dram, or choose another --pool.`;

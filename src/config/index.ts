@@ -1,7 +1,9 @@
 /** What the rest of the program uses of the configuration. */
+export { formatEndpoint, parseEndpoint } from './endpoint.js';
 export { ConfigError } from './error.js';
 export { type Loaded, type LoadOptions, loadSettings, settingsWith } from './load.js';
 export { type Machine, readMachine } from './machine.js';
+export { type MemcachedListener, memcachedListeners } from './memcached-listeners.js';
 export { memcachedMemory } from './memcached-memory.js';
 export { programVersion } from './program-version.js';
 export { type ConfigSetResult, configGet, configSet, type SizeCheck } from './redis.js';

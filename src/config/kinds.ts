@@ -6,6 +6,7 @@
  * Redis words CONFIG SET errors) as well as after the name of a flag.
  */
 import { isIP } from './address.js';
+import { formatEndpoint, parseEndpoint } from './endpoint.js';
 import { formatSize, parseSize } from './size.js';
 
 /** Why a text is not a value of its kind, for example 'must be between 0 and 65535 inclusive'. */
@@ -199,6 +200,26 @@ export function addresses(): Kind<readonly string[]> {
         if (part === '*') return '0.0.0.0';
         if (!isIP(part)) throw new ValueError(`must be IP addresses; '${part}' is none`);
         return part;
+      });
+    },
+    format,
+    show: format,
+  };
+}
+
+/** Addresses of which each may have a port of its own; none is allowed. */
+export function endpoints(): Kind<readonly string[]> {
+  const format = (list: readonly string[]): string => list.join(' ');
+  return {
+    placeholder: 'IP[:PORT],...',
+    range: '',
+    listSeparator: ',',
+    parse(value) {
+      const list = value.split(/[\s,]+/).filter((part) => part !== '');
+      return list.map((part) => {
+        const endpoint = parseEndpoint(part);
+        if (endpoint === null) throw new ValueError(`must be IP addresses, with :PORT or without; '${part}' is none`);
+        return formatEndpoint(endpoint);
       });
     },
     format,

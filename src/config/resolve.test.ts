@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError } from './error.js';
 import { loadSettings } from './load.js';
 import type { Machine } from './machine.js';
+import { memcachedListeners } from './memcached-listeners.js';
 import { isLoopback } from './resolve.js';
 
 const MIB = 1024 ** 2;
@@ -116,5 +117,28 @@ describe('listening', () => {
     expect(problem(['--port', '0', '--memcached-port', '0'])).toContain('nothing to listen on');
     expect(problem(['--port', '0', '--memcached-port', '0', '--unix', '/tmp/x'])).toBe('');
     expect(problem(['--port', '7000', '--memcached-port', '7000'])).toContain('each protocol needs its own');
+  });
+});
+
+describe('addresses of the memcached protocols', () => {
+  it('may have ports of their own', () => {
+    const { settings } = load(['--memcached-bind', '127.0.0.1, [::1]:7,localhost:8,::1']);
+    expect(settings.memcachedBind).toEqual(['127.0.0.1', '[::1]:7', '127.0.0.1:8', '::1']);
+    expect(memcachedListeners({ ...settings, memcachedUdpPort: 9 })).toEqual([
+      { host: '127.0.0.1', port: 11_211, udpPort: 9 },
+      { host: '::1', port: 7, udpPort: 7 },
+      { host: '127.0.0.1', port: 8, udpPort: 8 },
+      { host: '::1', port: 11_211, udpPort: 9 },
+    ]);
+    expect(memcachedListeners({ ...settings, memcachedPort: 0 })[1]).toEqual({ host: '::1', port: 0, udpPort: 0 });
+  });
+
+  it.each(['host:1', '127.0.0.1:0', '127.0.0.1:70000', '127.0.0.1:x'])('refuses %s', (text) => {
+    expect(problem(['--memcached-bind', text])).toContain('must be IP addresses');
+  });
+
+  it('are protected as others are, and may not have the port of Redis', () => {
+    expect(problem(['--memcached-bind', '10.0.0.1:7'])).toContain('--bind 10.0.0.1: protected mode');
+    expect(problem(['--memcached-bind', '127.0.0.1:6379'])).toContain('the same as --port');
   });
 });

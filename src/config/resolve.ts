@@ -6,6 +6,7 @@
  */
 import { isIPv4 } from './address.js';
 import type { Machine } from './machine.js';
+import { memcachedListeners } from './memcached-listeners.js';
 import { DRAM_BYTES_MIN, type SettingKey, type Settings, settingName } from './schema.js';
 import { approximateSize } from './size.js';
 import type { Origin } from './sources.js';
@@ -142,6 +143,12 @@ function checkListening(settings: Settings, problems: string[], mayListenNowhere
   if (settings.port !== 0 && settings.port === settings.memcachedPort) {
     problems.push(`--memcached-port ${settings.memcachedPort}: the same as --port; each protocol needs its own.`);
   }
+  for (const { host, port } of memcachedListeners(settings)) {
+    // Both would listen, and the kernel would give connections to either.
+    if (port !== 0 && port === settings.port && port !== settings.memcachedPort) {
+      problems.push(`--memcached-bind ${host}:${port}: the same as --port; each protocol needs its own.`);
+    }
+  }
   if (settings.unix !== '' && settings.unix === settings.memcachedUnix) {
     problems.push(`--memcached-unix ${settings.memcachedUnix}: the same as --unix; each protocol needs its own.`);
   }
@@ -157,10 +164,11 @@ function checkListening(settings: Settings, problems: string[], mayListenNowhere
 export function protectionProblems(settings: Settings): string[] {
   const problems: string[] = [];
   if (!settings.protectedMode) return problems;
-  const open = settings.bind.filter((address) => !isLoopback(address));
-  if (open.length === 0) return problems;
-  const isTcpOn = settings.port !== 0 || settings.memcachedPort !== 0 || settings.memcachedUdpPort !== 0;
-  if (isTcpOn && settings.requirepass === '') {
+  const listening = settings.port === 0 ? [] : [...settings.bind];
+  for (const { host, port, udpPort } of memcachedListeners(settings))
+    if (port !== 0 || udpPort !== 0) listening.push(host);
+  const open = [...new Set(listening)].filter((address) => !isLoopback(address));
+  if (open.length > 0 && settings.requirepass === '') {
     problems.push(
       `--bind ${open.join(',')}: protected mode does not serve other machines without a password. Set a password (ENTRESOL_REQUIREPASS or requirepass in the file), or bind 127.0.0.1 only, or, on a network you trust, --protected-mode no.`,
     );

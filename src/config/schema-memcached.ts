@@ -1,5 +1,5 @@
 /** The settings of memcached's protocols, beside those that all protocols share (schema.ts). */
-import { integer, oneOf, size, text, yesNo } from './kinds.js';
+import { endpoints, integer, oneOf, size, text, yesNo } from './kinds.js';
 import { declare, type Setting } from './setting.js';
 
 const KIB = 1024;
@@ -12,6 +12,7 @@ export type MemcachedProtocol = 'auto' | 'ascii' | 'binary';
 export interface MemcachedSettings {
   memcachedPort: number;
   memcachedUdpPort: number;
+  memcachedBind: readonly string[];
   memcachedUnix: string;
   memcachedProtocol: MemcachedProtocol;
   memcachedAuthFile: string;
@@ -42,6 +43,12 @@ export const memcachedSchema: { readonly [K in keyof MemcachedSettings]: Setting
     integer(0, 65_535, 'PORT'),
     0,
     'UDP port of the memcached protocols; 0 = off. UDP answers can be abused to flood others: keep it on trusted networks.',
+  ),
+  memcachedBind: declare(
+    'memcached',
+    endpoints(),
+    [],
+    'Addresses of the memcached protocols, where they are not those of bind; each may have a port of its own, for TCP and UDP.',
   ),
   memcachedUnix: declare(
     'memcached',

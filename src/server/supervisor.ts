@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerTopics } from '../commands/control.js';
-import { configSet, rewriteConfigFile, type Settings } from '../config/index.js';
+import { configSet, memcachedListeners, rewriteConfigFile, type Settings } from '../config/index.js';
 import {
   Counter,
   CounterRow,
@@ -40,7 +40,7 @@ const RESPAWN_MAX_MS = 5000;
 const HEALTHY_S = 10;
 
 export interface Addresses {
-  /** host:port of the first bind address. */
+  /** host:port of the first address. */
   readonly redis?: string;
   readonly memcached?: string;
   /** Path of the unix socket. */
@@ -120,12 +120,13 @@ export class Supervisor {
   }
 
   get addresses(): Addresses {
-    const { bind, port, memcachedPort, memcachedUdpPort, unix, memcachedUnix } = this.settings;
-    const host = bind[0].includes(':') ? `[${bind[0]}]` : bind[0];
+    const { bind, port, unix, memcachedUnix } = this.settings;
+    const [memcached] = memcachedListeners(this.settings);
+    const at = (host: string, number: number): string => `${host.includes(':') ? `[${host}]` : host}:${number}`;
     return {
-      ...(port !== 0 && { redis: `${host}:${port}` }),
-      ...(memcachedPort !== 0 && { memcached: `${host}:${memcachedPort}` }),
-      ...(memcachedUdpPort !== 0 && { udp: `${host}:${memcachedUdpPort}` }),
+      ...(port !== 0 && { redis: at(bind[0], port) }),
+      ...(memcached.port !== 0 && { memcached: at(memcached.host, memcached.port) }),
+      ...(memcached.udpPort !== 0 && { udp: at(memcached.host, memcached.udpPort) }),
       ...(unix !== '' && { unix }),
       ...(memcachedUnix !== '' && { memcachedUnix }),
     };

@@ -5,7 +5,7 @@
  * the main thread starts another one. The invariant: 'ready' is posted after the first turn, when the listeners answer.
  */
 import { parentPort } from 'node:worker_threads';
-import type { Settings } from '../config/index.js';
+import { memcachedListeners, type Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
 import { CounterRow, CounterTotals } from '../layout/counters.js';
 import { addon, type Pump } from '../native/addon.js';
@@ -35,11 +35,11 @@ const OUTPUT_BYTES = 4 * MIB;
 const EVENTS_MAX = 1024;
 
 function listen(pump: Pump, settings: Settings): void {
-  const { bind, port, memcachedPort, memcachedUdpPort, unix, memcachedUnix, unixMode, tcpBacklog } = settings;
-  for (const host of bind) {
-    if (port !== 0) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
-    if (memcachedPort !== 0) pump.listenTcp(host, memcachedPort, tcpBacklog, ListenerKind.MEMCACHED);
-    if (memcachedUdpPort !== 0) pump.listenUdp(host, memcachedUdpPort, ListenerKind.MEMCACHED_UDP);
+  const { bind, port, unix, memcachedUnix, unixMode, tcpBacklog } = settings;
+  if (port !== 0) for (const host of bind) pump.listenTcp(host, port, tcpBacklog, ListenerKind.REDIS);
+  for (const at of memcachedListeners(settings)) {
+    if (at.port !== 0) pump.listenTcp(at.host, at.port, tcpBacklog, ListenerKind.MEMCACHED);
+    if (at.udpPort !== 0) pump.listenUdp(at.host, at.udpPort, ListenerKind.MEMCACHED_UDP);
   }
   if (unix !== '') pump.listenUnix(unix, unixMode, tcpBacklog, ListenerKind.REDIS_UNIX);
   if (memcachedUnix !== '') pump.listenUnix(memcachedUnix, unixMode, tcpBacklog, ListenerKind.MEMCACHED_UNIX);

@@ -123,6 +123,17 @@ describe('entresol memcached', () => {
     await exchange('version\r\n', 'VERSION 1.6.18\r\n', Number(tcp));
   }, 60_000);
 
+  it('listens on the ports that addresses of -l have, on that of -p for the others', async () => {
+    const [first, second, third] = await freePorts(3);
+    await start(['-p', String(first), '-l', `127.0.0.1,127.0.0.1:${second}`, '-l', `127.0.0.1:${third}`]);
+    expect(readFileSync(join(folder, 'ports'), 'utf8')).toBe(
+      `TCP INET: ${first}\nTCP INET: ${second}\nTCP INET: ${third}\n`,
+    );
+    await exchange('set a 0 0 1\r\n1\r\n', 'STORED\r\n', first);
+    await exchange('incr a 1\r\n', '2\r\n', second);
+    await exchange('incr a 1\r\n', '3\r\n', third);
+  });
+
   it('runs in the background with -d, and returns when it serves', async () => {
     [port] = await freePorts(1);
     const pidFile = join(folder, 'pid');

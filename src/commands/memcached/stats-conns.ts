@@ -1,4 +1,5 @@
 /** stats conns: what listens, and the connections of all workers. */
+import { memcachedListeners } from '../../config/index.js';
 import type { ClientRow } from '../control.js';
 import type { MemcachedContext } from './context.js';
 import type { StatSink } from './stats.js';
@@ -18,12 +19,12 @@ export function connsStats(context: MemcachedContext, sink: StatSink): void {
 
 /** Each worker has a socket of its own for each address; they are shown as one, numbered behind all descriptors. */
 function listeners(context: MemcachedContext, sink: StatSink): void {
-  const { bind, memcachedPort, memcachedUdpPort, memcachedUnix } = context.settings;
+  const { memcachedUnix } = context.settings;
   const addresses: string[] = [];
-  for (const host of bind) {
+  for (const { host, port, udpPort } of memcachedListeners(context.settings)) {
     const at = host.includes(':') ? `6:[${host}]` : `:${host}`;
-    if (memcachedPort !== 0) addresses.push(`tcp${at}:${memcachedPort}`);
-    if (memcachedUdpPort !== 0) addresses.push(`udp${at}:${memcachedUdpPort}`);
+    if (port !== 0) addresses.push(`tcp${at}:${port}`);
+    if (udpPort !== 0) addresses.push(`udp${at}:${udpPort}`);
   }
   if (memcachedUnix !== '') addresses.push(`unix:${memcachedUnix}`);
   for (const [index, address] of addresses.entries()) {

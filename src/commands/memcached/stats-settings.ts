@@ -25,7 +25,7 @@ export function settingsStats(context: MemcachedContext): Lines {
     ['maxconns', settings.maxclients],
     ['tcpport', settings.memcachedPort],
     ['udpport', settings.memcachedUdpPort],
-    ['inter', settings.bind.join(',')],
+    ['inter', (settings.memcachedBind.length === 0 ? settings.bind : settings.memcachedBind).join(',')],
     ['verbosity', verbosityOf(context)],
     ['evictions', onOff(settings.maxmemoryPolicy !== 'noeviction')],
     ['domain_socket', settings.memcachedUnix === '' ? 'NULL' : settings.memcachedUnix],
