@@ -3,6 +3,8 @@
  * says for each whether it holds, with the figures of both sides, where it falls short too.
  */
 
+import { longCommands } from './e2e/long-commands.js';
+
 export interface Bar {
   readonly metric: string;
   /** Judged is ours / peer (a contender's name), or our figure itself. */
@@ -60,6 +62,13 @@ const typeMemory = ['list', 'set', 'hash', 'sorted', 'stream'].map((type) =>
   bar(`types.memory.${type}`, 'redis', 'atMost', 1, `bytes per element of a large ${type}`),
 );
 
+/** Nobody waits longer because of a command that takes steps. */
+const long = longCommands
+  .filter((command) => command.isJudged)
+  .map(({ name }) =>
+    bar(`long.${name}.max`, OWN_FIGURE, 'atMost', 5, `longest wait of others, ${name} of a large key, ms`),
+  );
+
 /** The same policy on both sides. */
 const durable = ['everysec', 'always'].flatMap((policy) =>
   [1, 16].map((pipeline) =>
@@ -80,6 +89,7 @@ export const bars: readonly Bar[] = [
   ...embedded,
   ...emulated,
   ...durable,
+  ...long,
   bar('emulated.mix.512KiB.latency', 'all-dram', 'atMost', 1.05, 'mean latency, SET:GET 1:2 of 512 KiB, emulated'),
   bar('types.mean', OWN_FIGURE, 'atLeast', 1.25, 'requests of all kinds over Redis, geometric mean'),
   bar('types.worst', OWN_FIGURE, 'atLeast', 0.8, 'the slowest kind over Redis'),

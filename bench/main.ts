@@ -8,6 +8,7 @@ import { durable } from './e2e/durable.js';
 import { emulated } from './e2e/emulated.js';
 import { large } from './e2e/large.js';
 import { latency } from './e2e/latency.js';
+import { long } from './e2e/long.js';
 import { memory } from './e2e/memory.js';
 import { stalls } from './e2e/stalls.js';
 import { throughput } from './e2e/throughput.js';
@@ -39,6 +40,7 @@ const benches: readonly Bench[] = [
   hitRatio,
   emulated,
   durable,
+  long,
 ];
 
 function usage(): string {

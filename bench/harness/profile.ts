@@ -23,6 +23,9 @@ export interface Profile {
   /** Elements of a large key; simple requests of one run of a data type's test. */
   readonly typeElements: number;
   readonly typeUnits: number;
+  /** Elements of each key of the bench of long commands, and how long its load goes on during one. */
+  readonly longElements: number;
+  readonly longSeconds: number;
   readonly workerKeys: number;
   /** Batches of 64 requests that each worker goes round. */
   readonly workerBatches: number;
@@ -51,6 +54,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedRounds: 5,
     typeElements: 1_000_000,
     typeUnits: 300_000,
+    longElements: 1_000_000,
+    longSeconds: 4,
     workerKeys: 1_000_000,
     workerBatches: 16_384,
     hitRatioBytes: 1024 * MiB,
@@ -73,6 +78,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedRounds: 3,
     typeElements: 100_000,
     typeUnits: 60_000,
+    longElements: 200_000,
+    longSeconds: 1.5,
     workerKeys: 1_000_000,
     workerBatches: 8192,
     hitRatioBytes: 192 * MiB,
@@ -95,6 +102,8 @@ export const profiles: Readonly<Record<Profile['name'], Profile>> = {
     embeddedRounds: 1,
     typeElements: 1000,
     typeUnits: 512,
+    longElements: 2000,
+    longSeconds: 0.05,
     workerKeys: 1000,
     workerBatches: 64,
     hitRatioBytes: 40 * MiB,

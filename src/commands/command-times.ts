@@ -18,6 +18,12 @@ const SAMPLE = 128;
 /** Commands that took longer are offered to the latency monitor. */
 const LATENCY_MS_MIN = 1;
 
+/** What a request has taken in earlier turns. */
+interface Slices {
+  readonly elapsedMs: number;
+  readonly longestMs: number;
+}
+
 /** A slow command that has not been answered yet. */
 export interface SlowCommand {
   readonly microseconds: number;
@@ -48,12 +54,14 @@ export class CommandTimes {
     );
   }
 
-  /** The bound request has run, for `client` or a script of it; it has taken `earlierMs` in turns before this one, which held nobody up. */
-  add(context: Context, command: Command, client: Client, lastMs: number, earlierMs: number): void {
-    const elapsedMs = lastMs + earlierMs;
+  /** The bound request has run, for `client` or a script of it, with slices of earlier turns: what held others up is the longest of them. */
+  add(context: Context, command: Command, client: Client, lastMs: number, earlier: Slices | null): void {
+    const elapsedMs = lastMs + (earlier?.elapsedMs ?? 0);
+    const heldUpMs = Math.max(lastMs, earlier?.longestMs ?? 0);
     const microseconds = elapsedMs * 1000;
     const row = command.index * CommandStat.WORDS;
-    const weight = command.timed || this.all || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
+    const weight =
+      earlier !== null || command.timed || this.all || this.stats[row + CommandStat.calls] <= SAMPLE ? 1 : SAMPLE;
     if (client.blocked === null) this.stats[row + CommandStat.microseconds] += microseconds * weight;
     else client.blockedMicroseconds = microseconds * weight;
     if (this.environment.settings.latencyTracking) {
@@ -66,8 +74,8 @@ export class CommandTimes {
       if (client.suspended) client.slow = { microseconds, argv };
       else control.recordSlow(microseconds, argv, client.address, client.name);
     }
-    if (lastMs >= LATENCY_MS_MIN) {
-      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(lastMs));
+    if (heldUpMs >= LATENCY_MS_MIN) {
+      control.recordLatency(command.has(Flag.FAST) ? 'fast-command' : 'command', Math.round(heldUpMs));
     }
   }
 

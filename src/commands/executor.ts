@@ -358,7 +358,7 @@ export class Executor {
     const errorsBefore = reply.errorCount;
     const { work } = context.client;
     if (work !== null) work.goesOn = false;
-    const timed = this.times.isTimed(command);
+    const timed = work !== null || this.times.isTimed(command);
     const startMs = timed ? performance.now() : 0;
     if (this.ctl[Super.REBUILD_STATE_WORD] !== 0 && command.has(Flag.WRITE)) this.noteWritten(command);
     const { effects } = this.keyspace.feed;
@@ -382,13 +382,13 @@ export class Executor {
     if (this.ctl[Super.MONITORS_WORD] !== 0) tellMonitors(context, command);
     this.count(command, reply.errorCount - errorsBefore !== this.errorsInside);
     this.errorsInside = 0;
-    if (timed) this.times.add(context, command, caller, performance.now() - startMs, work?.elapsedMs ?? 0);
+    if (timed) this.times.add(context, command, caller, performance.now() - startMs, work);
   }
 
   /** True when the request that has just run goes on in the next turn; else nothing is left of its work. */
   private goesOn(client: Client, startMs: number): boolean {
     const work = client.work as LongWork;
-    if (work.goesOn) work.elapsedMs += performance.now() - startMs;
+    if (work.goesOn) work.countSlice(startMs === 0 ? 0 : performance.now() - startMs);
     else dropWork(client, this.counters);
     return work.goesOn;
   }

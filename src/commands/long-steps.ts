@@ -39,7 +39,7 @@ export function takeSteps(context: Context, firstKey: number, endKey: number, be
 
 /** The executor, in a later turn: the bound request goes on. */
 export function goOn(context: Context, work: LongWork): void {
-  if (work.isSending || isAsItWas(context, work)) advance(context, work);
+  if (work.isSettled || isAsItWas(context, work)) advance(context, work);
   else repeat(context, work);
 }
 
@@ -63,6 +63,7 @@ function repeat(context: Context, work: LongWork): void {
   const { client, command, environment } = context;
   const again = new LongWork(work.stamp, true);
   again.elapsedMs = work.elapsedMs;
+  again.longestMs = work.longestMs;
   dropWork(client, environment.counters.values);
   client.work = again;
   command.run!(context);
@@ -100,9 +101,10 @@ function holdKeys(context: Context, work: LongWork): void {
   }
 }
 
-/** What follows is a reply that nothing can change any more: it leaves as it is made, and nobody waits for the keys. */
+/** What follows is a reply that nothing can change any more, whatever has been changed for it: it leaves as it is made, and nobody waits for the keys. */
 export function beginReply(context: Context, work: LongWork): void {
   work.release();
+  work.isSettled = true;
   if (work.isSending || work.parts.length > 0 || !mayLeaveInParts(context)) return;
   context.reply.output.release('');
   work.isSending = true;

@@ -45,6 +45,8 @@ export class LongWork {
   /** Rounds of a walk, by which looks at the clock are counted. */
   looks = 0;
   elapsedMs = 0;
+  /** Of its slices. */
+  longestMs = 0;
   /** It goes on in the next turn. */
   goesOn = false;
   readonly parts: Uint8Array[] = [];
@@ -56,6 +58,8 @@ export class LongWork {
   readSignatures: readonly number[] = [];
   /** A part of it has got lost, or what it has read holds no longer: it is to be done anew, in one go. */
   mustRepeat = false;
+  /** Nothing that happens to its keys matters any more. */
+  isSettled = false;
   /** Its reply is settled and on its way to the client, a part a turn. */
   isSending = false;
   /** Messages to the client that came while a reply was on its way. */
@@ -67,6 +71,12 @@ export class LongWork {
   constructor(stamp: number, isRepeated: boolean) {
     this.stamp = stamp;
     this.isRepeated = isRepeated;
+  }
+
+  /** A slice of it is over. */
+  countSlice(tookMs: number): void {
+    this.elapsedMs += tookMs;
+    this.longestMs = Math.max(this.longestMs, tookMs);
   }
 
   /** Whoever would change a key of this hash waits from now on. */
@@ -172,6 +182,7 @@ export function finishWork(context: Context, work: LongWork, header: string): vo
   reply.output.takeHeld(work.parts);
   reply.output.ascii(header);
   work.release();
+  work.isSettled = true;
   work.isSending = work.bytes > SEND_BYTES && mayLeaveInParts(context);
   const sending = sendParts(reply.output, work);
   if (sending.next().done === true) return dropWork(client, context.environment.counters.values);

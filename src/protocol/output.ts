@@ -236,6 +236,7 @@ export class Output {
     this.held = null;
     let bytes = 0;
     for (const part of held) {
+      if (part.length === 0) continue;
       into.push(part);
       bytes += part.length;
     }

@@ -55,6 +55,7 @@ describe.skipIf(missing.length > 0)(
           'memory.overhead',
           'embedded.attached.1k',
           'workers.zipf',
+          'long.ltrim.max',
           'types.multi.10',
           'types.mean',
           'types.memory.stream',

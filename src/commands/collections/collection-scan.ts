@@ -119,7 +119,8 @@ export function endScan(context: Context, next: number, replies: number): void {
   context.reply.output.release(scanHeader(next, replies));
 }
 
-function scanHeader(next: number, replies: number): string {
+/** What precedes the elements that a scan replies. */
+export function scanHeader(next: number, replies: number): string {
   const cursor = next.toString();
   return `*2\r\n$${cursor.length}\r\n${cursor}\r\n*${replies}\r\n`;
 }

@@ -3,7 +3,7 @@
  *
  * Invariant: the key has what it had until the draft is whole; a draft that is not wanted any more is removed.
  */
-import type { Collection, ElementSource, Shape } from '../../store/collections/collection.js';
+import { type Collection, type ElementSource, type Shape, SORTED_SETS } from '../../store/collections/collection.js';
 import { LongDraft } from '../../store/collections/draft.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY } from '../errors.js';
@@ -39,19 +39,46 @@ export function* storeInSteps(context: Context, work: LongWork, k: number, resul
     if (!draft.create(into)) return refuse(context);
     const { source, count, side } = result;
     const isWhole = yield* fill(context, work, draft, count, (at) => into.append(source, at, count));
-    if (!isWhole) return false;
-    if (side !== undefined) {
-      const { hashes, scores, order } = side;
-      const append = (at: number): number => into.appendMembers(hashes, scores, order, at);
-      if (!(yield* fill(context, work, draft, count, append))) return false;
+    if (isWhole && (side === undefined || (yield* fillSide(context, work, draft, side)))) {
+      return publish(context, k, draft, into, result);
     }
-    return publish(context, k, draft, into, result);
+    return work.mustRepeat ? false : refuse(context);
   } finally {
     draft.abandon();
   }
 }
 
-/** Appends `count` elements; false as storeInSteps. The draft is open before and behind it. */
+/**
+ * Makes a side tree of these members, in a draft of its own beside key `k`, a sorted set, and hands it to `use`, which takes it or returns false. False also:
+ * no memory, or the work must be repeated; nothing is left of the draft then.
+ */
+export function* draftMembers(
+  context: Context,
+  work: LongWork,
+  k: number,
+  side: SideMembers,
+  use: (draft: Collection) => boolean,
+): Steps<boolean> {
+  const draft = new LongDraft(context.keyspace, SORTED_SETS, keyOf(context, k).hash);
+  const [into] = context.keyspace.collections;
+  try {
+    if (!draft.create(into) || !(yield* fillSide(context, work, draft, side))) return false;
+    draft.leave();
+    if (use(into)) return true;
+    into.removeKey();
+    return false;
+  } finally {
+    draft.abandon();
+  }
+}
+
+function fillSide(context: Context, work: LongWork, draft: LongDraft, side: SideMembers): Steps<boolean> {
+  const [into] = context.keyspace.collections;
+  const { hashes, scores, order } = side;
+  return fill(context, work, draft, order.length, (at) => into.appendMembers(hashes, scores, order, at));
+}
+
+/** Appends `count` elements; false = no memory, and the draft is gone, or the work must be repeated. The draft is open before and behind it. */
 function* fill(
   context: Context,
   work: LongWork,
@@ -65,7 +92,7 @@ function* fill(
     if (added === 0) {
       draft.leave();
       into.removeKey();
-      return refuse(context);
+      return false;
     }
     at += added;
     if (!isSliceOver()) continue;

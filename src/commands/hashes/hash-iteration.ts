@@ -11,11 +11,19 @@ import {
   scanByHash,
   scanning,
 } from '../collections/collection-scan.js';
-import { seekRandom, visitRandom } from '../collections/random-elements.js';
+import { replyRandom, seekRandom } from '../collections/random-elements.js';
 import type { Context } from '../context.js';
 import { BEYOND, NOT_INTEGER, SYNTAX } from '../errors.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { hasExpiries, isLive, notifyRemoved, openHashToRead, removeExpired, replyFieldValue } from './hash-fields.js';
+import {
+  hasExpiries,
+  isLive,
+  notifyRemoved,
+  openHash,
+  openHashToRead,
+  removeExpired,
+  replyFieldValue,
+} from './hash-fields.js';
 
 const OUT_OF_RANGE = 'ERR value is out of range';
 /** Counts beyond cannot be doubled, which values do. */
@@ -78,10 +86,13 @@ function randomFields(context: Context): void {
   if (hash === null) return;
   dropExpired(context, hash);
   if (!hash.exists || count === 0) return reply.array(0);
-  if (count < 0) return replyRepeating(context, hash, -count, withValues);
-  const wanted = Math.min(count, hash.count);
-  begin(context, wanted, withValues);
-  visitRandom(context, hash, wanted, withValues ? replyPair : replyField);
+  replyRandom(
+    context,
+    opened,
+    count,
+    (wanted) => begin(context, wanted, withValues),
+    withValues ? replyPair : replyField,
+  );
 }
 
 function replyField(context: Context, hash: Collection): void {
@@ -92,12 +103,10 @@ function replyPair(context: Context, hash: Collection): void {
   replyOne(context, hash, true);
 }
 
-function replyRepeating(context: Context, hash: Collection, wanted: number, withValues: boolean): void {
-  begin(context, wanted, withValues);
-  for (let i = 0; i < wanted; i++) {
-    seekRandom(hash);
-    replyOne(context, hash, withValues);
-  }
+/** The command's hash, which exists; opened anew in each turn. */
+function opened(context: Context): Collection {
+  const hash = context.keyspace.collections[0];
+  return hash.exists ? hash : (openHash(context) as Collection);
 }
 
 function begin(context: Context, count: number, withValues: boolean): void {

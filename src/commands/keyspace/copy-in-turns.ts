@@ -69,6 +69,8 @@ export function* copyInTurns(
   db: number,
   end: (context: Context) => void,
 ): Steps {
+  // A transaction's command before may have left another one open.
+  context.keyspace.collections[SOURCE].close();
   const source = new KeySource(context, shape);
   const from = source.open();
   const { count, marks } = from;

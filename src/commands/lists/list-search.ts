@@ -8,8 +8,11 @@ import { Change, type Collection } from '../../store/collections/collection.js';
 import { integerArg, keyArg, oneOf, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { BEYOND, NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
+import { replyInSteps, takeSteps } from '../long-steps.js';
+import { isLong, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { isElement, openListToChange, openListToRead } from './list-elements.js';
+import { ALL, FIRST, findMatches, openedList, removeRanks } from './list-steps.js';
 
 const INT64_MIN = -0x8000_0000_0000_0000n;
 const NO_RANK =
@@ -24,6 +27,7 @@ function linsert(context: Context): void {
   const list = openListToChange(context);
   if (list === null) return;
   if (!list.exists) return reply.integer(0);
+  if (isLong(list.count)) return takeSteps(context, 0, 1, () => insertInSteps(context, isAfter));
   for (let more = list.first(); more; more = list.next()) {
     if (!isElement(context, list, 3)) continue;
     if (isAfter) list.next();
@@ -35,6 +39,18 @@ function linsert(context: Context): void {
   reply.integer(-1);
 }
 
+function* insertInSteps(context: Context, isAfter: boolean): Steps {
+  const { reply } = context;
+  const [rank] = yield* findMatches(context, { ...FIRST, argument: 3 });
+  if (rank === undefined) return reply.integer(-1);
+  const list = openedList(context);
+  list.seekRank(isAfter ? rank + 1 : rank);
+  const change = list.insert(context.input, context.argOffset(4), context.argLength(4));
+  if (change !== Change.DONE) return reply.error(NO_MEMORY);
+  context.notify(Notify.LIST, 'linsert', 1);
+  reply.integer(list.count);
+}
+
 function lrem(context: Context): void {
   const { reply } = context;
   const exact = context.argInteger64(2);
@@ -44,10 +60,27 @@ function lrem(context: Context): void {
   if (list === null) return;
   const count = Number(exact);
   const wanted = count === 0 ? Number.POSITIVE_INFINITY : Math.abs(count);
+  if (isLong(list.count)) {
+    return takeSteps(context, 0, 1, (work) => removeInSteps(context, work, count < 0, wanted));
+  }
   const removed = count < 0 ? removeFromEnd(context, list, wanted) : removeFromStart(context, list, wanted);
   if (removed < 0) return reply.error(NO_MEMORY);
   if (removed > 0) context.notify(Notify.LIST, 'lrem', 1);
   if (removed > 0 && !list.exists) context.notify(Notify.GENERIC, 'del', 1);
+  reply.integer(removed);
+}
+
+function* removeInSteps(context: Context, work: LongWork, isReversed: boolean, wanted: number): Steps {
+  const { reply } = context;
+  const ranks = yield* findMatches(context, { ...ALL, argument: 3, isReversed, wanted });
+  const removed = ranks.length;
+  if (removed === 0) return reply.integer(0);
+  const list = openedList(context);
+  const isAll = removed === list.count;
+  if (isAll) list.removeKey();
+  else if (!(yield* removeRanks(context, work, isReversed ? ranks.reverse() : ranks))) return;
+  context.notify(Notify.LIST, 'lrem', 1);
+  if (isAll) context.notify(Notify.GENERIC, 'del', 1);
   reply.integer(removed);
 }
 
@@ -117,6 +150,7 @@ function lpos(context: Context): void {
   const list = openListToRead(context);
   if (list === null) return;
   const { count } = options;
+  if (isLong(list.count)) return takeSteps(context, 0, 1, () => findInSteps(context));
   if (count < 0) {
     const rank = nextMatch(context, list, true);
     if (rank < 0) reply.nil();
@@ -130,6 +164,21 @@ function lpos(context: Context): void {
     if (++found === count) break;
   }
   reply.endDeferred(ReplyType.ARRAY, found);
+}
+
+function* findInSteps(context: Context): Steps {
+  const { reply } = context;
+  const { rank, count, maxLength } = options;
+  const ranks = yield* findMatches(context, {
+    argument: 2,
+    isReversed: rank < 0,
+    skip: Math.abs(rank) - 1,
+    wanted: count < 0 ? 1 : count || Number.POSITIVE_INFINITY,
+    elements: maxLength || Number.POSITIVE_INFINITY,
+  });
+  if (count < 0) return ranks.length === 0 ? reply.nil() : reply.integer(ranks[0]);
+  reply.array(ranks.length);
+  yield* replyInSteps(ranks.length, (i) => reply.integer(ranks[i]));
 }
 
 /** Where the walk of LPOS is. */

@@ -7,7 +7,9 @@ import { Change, type Collection } from '../../store/collections/collection.js';
 import { integerArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, NOT_POSITIVE, OUT_OF_RANGE, wrongArity } from '../errors.js';
-import { isLong, replyElements } from '../long-work.js';
+import { beginReply, replyInSteps, STEP_ELEMENTS, takeSteps } from '../long-steps.js';
+import { isLong, isSliceOver, type LongWork, replyElements, type Steps } from '../long-work.js';
+import { MemberTable } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
   End,
@@ -21,6 +23,7 @@ import {
   seekEnd,
   take,
 } from './list-elements.js';
+import { openedList } from './list-steps.js';
 
 function pushAll(context: Context, end: End, onlyIfThere: boolean): void {
   const { reply } = context;
@@ -67,7 +70,9 @@ function pop(context: Context, end: End): void {
   if (!list.exists) return hasCount ? reply.nilArray() : reply.nil();
   if (count === 0) return reply.array(0);
   if (hasCount) {
-    if (!take(list, end, Math.min(count, list.count))) return reply.error(NO_MEMORY);
+    const taken = Math.min(count, list.count);
+    if (isLong(taken)) return takeSteps(context, 0, 1, (work) => popInSteps(context, work, end, taken));
+    if (!take(list, end, taken)) return reply.error(NO_MEMORY);
     notifyPopped(context, list, end, 1);
     return replyTaken(context);
   }
@@ -77,6 +82,32 @@ function pop(context: Context, end: End): void {
   replyElement(context, list);
   list.remove();
   notifyPopped(context, list, end, 1);
+}
+
+/** Of many. */
+function* popInSteps(context: Context, work: LongWork, end: End, count: number): Steps {
+  const { reply } = context;
+  context.keyspace.collections[1].close();
+  const own = new MemberTable();
+  const size = openedList(context).count;
+  for (let i = 0; i < count; ) {
+    const list = openedList(context);
+    list.seekRank(end === End.LEFT ? i : size - 1 - i);
+    for (const stop = Math.min(i + STEP_ELEMENTS, count); i < stop; i++) {
+      list.load();
+      own.push(list.key, list.keyOffset, list.keyLength);
+      if (end === End.LEFT) list.next();
+      else list.previous();
+    }
+    if (isSliceOver()) yield;
+  }
+  const list = openedList(context);
+  const from = end === End.LEFT ? 0 : size - count;
+  if (list.removeRange(from, from + count) !== Change.DONE) return reply.error(NO_MEMORY);
+  notifyPopped(context, list, end, 1);
+  beginReply(context, work);
+  reply.array(count);
+  yield* replyInSteps(count, (i) => reply.bulk(own.bytes, own.offsets[i], own.lengths[i]));
 }
 
 function lpop(context: Context): void {
@@ -168,14 +199,10 @@ function ltrim(context: Context): void {
     return reply.ok();
   }
   // The first removal alone can fail; then nothing has been removed.
-  for (let left = list.count - first - length; left > 0; left--) {
-    list.last();
-    if (list.remove() !== Change.DONE) return reply.error(NO_MEMORY);
+  if (first + length < list.count && list.removeRange(first + length, list.count) !== Change.DONE) {
+    return reply.error(NO_MEMORY);
   }
-  for (let left = first; left > 0; left--) {
-    list.first();
-    if (list.remove() !== Change.DONE) return reply.error(NO_MEMORY);
-  }
+  if (first > 0 && list.removeRange(0, first) !== Change.DONE) return reply.error(NO_MEMORY);
   context.notify(Notify.LIST, 'ltrim', 1);
   reply.ok();
 }

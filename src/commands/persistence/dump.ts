@@ -12,8 +12,12 @@ import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
+import { takeSteps } from '../long-steps.js';
+import type { LongWork, Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { payloadOf } from './dump-payload.js';
+import type { GatheredValue } from './gathered-value.js';
+import { isLongValue, restoreInSteps } from './restore-in-steps.js';
 import { ValueStore } from './value-store.js';
 
 const BUSY_KEY = 'BUSYKEY Target key name already exists.';
@@ -109,6 +113,10 @@ function restore(context: Context): void {
       context.notify(Notify.GENERIC, 'del', 1);
     }
     reply.ok();
+  } else if (isLongValue(context, gathered)) {
+    const value = gathered.take();
+    const { idleS, frequency } = options;
+    return takeSteps(context, 0, 1, (work) => storeLong(context, work, value, expiryMs, idleS, frequency));
   } else if (!store(context, values, length, expiryMs)) {
     reply.error(NO_MEMORY);
   } else {
@@ -116,6 +124,20 @@ function restore(context: Context): void {
     reply.ok();
   }
   gathered.clear();
+}
+
+function* storeLong(
+  context: Context,
+  work: LongWork,
+  value: GatheredValue,
+  expiryMs: number,
+  idleS: number,
+  frequency: number,
+): Steps {
+  if (!(yield* restoreInSteps(context, work, value, expiryMs))) return;
+  if (context.findKey()) restoreUse(context.keyspace, idleS, frequency);
+  context.notify(Notify.GENERIC, 'restore', 1);
+  context.reply.ok();
 }
 
 /** `length`: of the payload, without its end. */

@@ -16,16 +16,18 @@ const KEPT_NUMBERS_MAX = 1 << 17;
 export class GatheredValue implements ValueSink {
   type: ItemType = ItemType.NONE;
   /** Elements; of a string the whole of it is the one. */
-  readonly keys = new MemberTable();
+  readonly keys: MemberTable;
   /** Values of a hash. */
-  readonly values = new MemberTable();
+  readonly values: MemberTable;
   /** Scores, or expiries of fields. */
   numbers = new Float64Array(64);
 
   readonly #keyspace: Keyspace;
 
-  constructor(keyspace: Keyspace) {
+  constructor(keyspace: Keyspace, keys = new MemberTable(), values = new MemberTable()) {
     this.#keyspace = keyspace;
+    this.keys = keys;
+    this.values = values;
   }
 
   get count(): number {
@@ -36,6 +38,16 @@ export class GatheredValue implements ValueSink {
     this.keys.clear();
     this.values.clear();
     if (this.numbers.length > KEPT_NUMBERS_MAX) this.numbers = new Float64Array(64);
+  }
+
+  /** Hands everything over to an object of its own, and is empty. */
+  take(): GatheredValue {
+    const taken = new GatheredValue(this.#keyspace, this.keys.take(), this.values.take());
+    taken.type = this.type;
+    taken.numbers = this.numbers;
+    this.numbers = new Float64Array(64);
+    this.clear();
+    return taken;
   }
 
   begin(type: ItemType): void {

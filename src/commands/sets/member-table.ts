@@ -161,5 +161,11 @@ export class MemberTable {
   }
 }
 
+/** By their bytes. */
+export function compareMembers({ bytes, offsets, lengths }: MemberTable, a: number, b: number): number {
+  const [one, other] = [a, b].map((i) => bytes.u8.subarray(offsets[i], offsets[i] + lengths[i]));
+  return Buffer.compare(one, other);
+}
+
 /** A thread runs one command at a time. */
 export const members = new MemberTable();

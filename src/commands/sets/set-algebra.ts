@@ -15,7 +15,7 @@ import { NO_MEMORY, NO_NUMKEYS, SYNTAX } from '../errors.js';
 import { beginReply, replyInSteps, STEP_ELEMENTS, takeSteps } from '../long-steps.js';
 import { isLong, isSliceOver, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted, keysFrom } from '../spec.js';
-import { type MemberTable, members } from './member-table.js';
+import { compareMembers, type MemberTable, members } from './member-table.js';
 import { Operation, SetAlgebra } from './set-computation.js';
 import { Added, addMember, openSetDraft } from './set-members.js';
 
@@ -102,11 +102,6 @@ function storing(event: string): Ending {
       context.reply.integer(size);
     },
   };
-}
-
-function compareMembers({ bytes, offsets, lengths }: MemberTable, a: number, b: number): number {
-  const [one, other] = [a, b].map((i) => bytes.u8.subarray(offsets[i], offsets[i] + lengths[i]));
-  return Buffer.compare(one, other);
 }
 
 function store(context: Context, result: MemberTable, event: string): void {

@@ -2,15 +2,22 @@
  * SPOP, SRANDMEMBER and SSCAN.
  */
 import { Notify } from '../../store/change-feed.js';
-import { Change, type Collection } from '../../store/collections/collection.js';
+import { Change, type Collection, SETS } from '../../store/collections/collection.js';
 import { integerArg, keyArg, patternArg } from '../arguments.js';
 import { isWanted, readCursor, readScanOptions, replyNothing, scanByHash } from '../collections/collection-scan.js';
-import { seekRandom, visitRandom } from '../collections/random-elements.js';
+import { storeInSteps } from '../collections/long-store.js';
+import { chooseRanks, replyRandom, seekRandom, visitRanks } from '../collections/random-elements.js';
+import { RemainingSource } from '../collections/remaining-source.js';
 import type { Context } from '../context.js';
 import { BEYOND, NO_MEMORY, NOT_INTEGER, NOT_POSITIVE, SYNTAX } from '../errors.js';
+import { beginReply, replyInSteps, takeSteps } from '../long-steps.js';
+import { isLong, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { members } from './member-table.js';
+import { MemberTable, members } from './member-table.js';
 import { openSet, openSetToRead } from './set-members.js';
+
+/** Of the collections that a command may have open: number 0 is the draft. */
+const SET = 1;
 
 function spop(context: Context): void {
   const { reply } = context;
@@ -47,6 +54,9 @@ function popMany(context: Context): void {
   if (set === null) return;
   if (!set.exists || count === 0) return reply.set(0);
   context.use();
+  if (isLong(Math.min(count, set.count))) {
+    return takeSteps(context, 0, 1, (work) => popInSteps(context, work, Math.min(count, set.count)));
+  }
   if (count >= set.count) {
     reply.set(set.count);
     for (let more = set.first(); more; more = set.next()) replyMember(context, set);
@@ -60,6 +70,41 @@ function popMany(context: Context): void {
   reply.set(count);
   for (let i = 0; i < count; i++) reply.bulk(members.bytes, members.offsets[i], members.lengths[i]);
   members.clear();
+}
+
+/** The command's set, which exists; opened anew in each turn. */
+function openedSet(context: Context): Collection {
+  const set = context.keyspace.collections[SET];
+  if (!set.exists) openSet(context, SET, context.keyHash, 1);
+  return set;
+}
+
+/** Of many members: what stays is made a set anew. */
+function* popInSteps(context: Context, work: LongWork, count: number): Steps {
+  const { reply, keyspace } = context;
+  // A transaction's command before may have left another one open.
+  keyspace.collections[SET].close();
+  const { count: size } = openedSet(context);
+  const ranks = yield* chooseRanks(size, count);
+  const popped = new MemberTable();
+  yield* visitRanks(context, openedSet, ranks, (_, set) => {
+    set.load();
+    popped.push(set.key, set.keyOffset, set.keyLength);
+  });
+  const set = openedSet(context);
+  if (count === size) {
+    set.removeKey();
+  } else {
+    set.standOnItem();
+    const { expiryMs } = keyspace;
+    const source = new RemainingSource(context, set, openedSet, ranks);
+    if (!(yield* storeInSteps(context, work, 0, { shape: SETS, count: size - count, source, expiryMs }))) return;
+  }
+  context.notify(Notify.SET, 'spop', 1);
+  if (count === size) context.notify(Notify.GENERIC, 'del', 1);
+  beginReply(context, work);
+  reply.set(count);
+  yield* replyInSteps(count, (i) => reply.bulk(popped.bytes, popped.offsets[i], popped.lengths[i]));
 }
 
 function replyMember(context: Context, set: Collection): void {
@@ -87,16 +132,7 @@ function randomMembers(context: Context): void {
   const set = openSetToRead(context);
   if (set === null) return;
   if (!set.exists || count === 0) return reply.array(0);
-  if (count > 0) {
-    const wanted = Math.min(count, set.count);
-    reply.array(wanted);
-    return visitRandom(context, set, wanted, replyMember);
-  }
-  reply.array(-count);
-  for (let i = 0; i < -count; i++) {
-    seekRandom(set);
-    replyMember(context, set);
-  }
+  replyRandom(context, openedSet, count, (wanted) => reply.array(wanted), replyMember);
 }
 
 function sscan(context: Context): void {

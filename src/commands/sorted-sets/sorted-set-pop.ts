@@ -3,9 +3,12 @@
  */
 import { Change, type Collection } from '../../store/collections/collection.js';
 import { blockArg, integerArg, keyArg, oneOf, optional, tokenArg } from '../arguments.js';
-import { seekRandom, visitRandom } from '../collections/random-elements.js';
+import { replyRandom, seekRandom } from '../collections/random-elements.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
+import { beginReply, replyInSteps, STEP_ELEMENTS, takeSteps } from '../long-steps.js';
+import { isSliceOver, type LongWork, type Steps } from '../long-work.js';
+import { MemberTable } from '../sets/member-table.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysCounted } from '../spec.js';
 import {
   beginElements,
@@ -14,7 +17,8 @@ import {
   openSortedSetToRead,
   replyElement,
 } from './sorted-set-members.js';
-import { result } from './sorted-set-result.js';
+import { isLongRemoval, openedSet, removeMembers } from './sorted-set-removal.js';
+import { result, ScoredMembers } from './sorted-set-result.js';
 
 const NOT_POSITIVE = 'ERR value is out of range, must be positive';
 const NO_NUMKEYS = 'ERR numkeys should be greater than 0';
@@ -60,11 +64,37 @@ function pop(context: Context, isMax: boolean): void {
   if (!set.exists || count === 0) return reply.array(0);
   context.use();
   const taken = Math.min(count, set.count);
+  if (isLongRemoval(set, taken)) return takeSteps(context, 0, 1, (work) => popInSteps(context, work, taken, isMax));
   if (!take(context, set, taken, isMax, 1)) return;
   const isNested = hasCount && reply.protocol > 2;
   reply.array(isNested ? taken : taken * 2);
   for (let i = 0; i < taken; i++) result.reply(context, i, true, isNested);
   result.clear();
+}
+
+/** Of many, but not all. */
+function* popInSteps(context: Context, work: LongWork, count: number, isMax: boolean): Steps {
+  const { reply } = context;
+  context.keyspace.collections[1].close();
+  const size = openedSet(context, 0).count;
+  const own = new ScoredMembers(new MemberTable());
+  for (let i = 0; i < count; ) {
+    const set = openedSet(context, 0);
+    set.seekRank(isMax ? size - 1 - i : i);
+    for (const end = Math.min(i + STEP_ELEMENTS, count); i < end; i++) {
+      own.keepElement(set);
+      if (isMax) set.previous();
+      else set.next();
+    }
+    if (isSliceOver()) yield;
+  }
+  const from = isMax ? size - count : 0;
+  if (!(yield* removeMembers(context, work, 0, from, from + count))) return;
+  notifyRemoved(context, openedSet(context, 0), isMax ? 'zpopmax' : 'zpopmin', 1);
+  beginReply(context, work);
+  const isNested = reply.protocol > 2;
+  reply.array(isNested ? count : count * 2);
+  yield* replyInSteps(count, (i) => own.reply(context, i, true, isNested));
 }
 
 function zpopMin(context: Context): void {
@@ -150,16 +180,12 @@ function randomMembers(context: Context): void {
   const set = openSortedSetToRead(context);
   if (set === null) return;
   if (!set.exists || count === 0) return reply.array(0);
-  if (count > 0) {
-    const wanted = Math.min(count, set.count);
-    beginElements(context, wanted, withScores);
-    return visitRandom(context, set, wanted, withScores ? replyWithScore : replyAlone);
-  }
-  beginElements(context, -count, withScores);
-  for (let i = 0; i < -count; i++) {
-    seekRandom(set);
-    replyElement(context, set, withScores);
-  }
+  const begin = (wanted: number): void => beginElements(context, wanted, withScores);
+  replyRandom(context, openedFirst, count, begin, withScores ? replyWithScore : replyAlone);
+}
+
+function openedFirst(context: Context): Collection {
+  return openedSet(context, 0);
 }
 
 function replyAlone(context: Context, set: Collection): void {

@@ -15,7 +15,8 @@ import {
 } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
-import { isLong, replyElements } from '../long-work.js';
+import { takeSteps } from '../long-steps.js';
+import { isLong, type LongWork, replyElements, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { By, range, readBounds, resolveRange } from './sorted-set-bounds.js';
 import {
@@ -25,6 +26,7 @@ import {
   openSortedSetToRead,
   replyElement,
 } from './sorted-set-members.js';
+import { isLongRemoval, openedSet, removeMembers } from './sorted-set-removal.js';
 import { result, storeResult } from './sorted-set-result.js';
 
 const LIMIT_OF_RANKS = 'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX';
@@ -182,15 +184,25 @@ function removeRange(context: Context, by: By, event: string): void {
   if (set === null) return;
   if (set.exists) context.use();
   resolveRange(context, set, by, 2, 3, false);
-  const size = range.to - range.from;
+  const { from, to } = range;
+  const size = to - from;
+  if (isLongRemoval(set, size)) {
+    return takeSteps(context, 0, 1, (work) => removeInSteps(context, work, from, to, event));
+  }
   if (size > 0 && size === set.count) {
     set.removeKey();
   } else {
-    set.seekRank(range.from);
+    set.seekRank(from);
     for (let i = 0; i < size; i++) if (set.remove() !== Change.DONE) return reply.error(NO_MEMORY);
   }
   if (size > 0) notifyRemoved(context, set, event, 1);
   reply.integer(size);
+}
+
+function* removeInSteps(context: Context, work: LongWork, from: number, to: number, event: string): Steps {
+  if (!(yield* removeMembers(context, work, 0, from, to))) return;
+  notifyRemoved(context, openedSet(context, 0), event, 1);
+  context.reply.integer(to - from);
 }
 
 function zremRangeByRank(context: Context): void {

@@ -5,7 +5,7 @@
  */
 import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection, SORTED_SETS } from '../../store/collections/collection.js';
-import { storeInSteps } from '../collections/long-store.js';
+import { type LongResult, storeInSteps } from '../collections/long-store.js';
 import { orderByHash, sortInSteps } from '../collections/ordering.js';
 import { TableSource } from '../collections/table-source.js';
 import type { Context } from '../context.js';
@@ -112,12 +112,17 @@ export function* storeLong(context: Context, work: LongWork, own: ScoredMembers,
   if (!isLong(size) || size <= context.environment.settings.zsetMaxListpackEntries) {
     return storeNow(context, own, event, k);
   }
+  if (!(yield* storeInSteps(context, work, k, yield* placeMembers(context, own)))) return;
+  context.notify(Notify.ZSET, event, context.keyArguments[k]);
+  context.reply.integer(size);
+}
+
+/** Puts gathered members in the order of both trees of a sorted set. */
+export function* placeMembers(context: Context, own: ScoredMembers): Steps<LongResult> {
   const order = yield* sortedInSteps(own);
   const side = yield* sideMembers(context, own, order);
   const source = new TableSource(own.table, order, { scores: own.scores });
-  if (!(yield* storeInSteps(context, work, k, { shape: SORTED_SETS, count: size, source, side }))) return;
-  context.notify(Notify.ZSET, event, context.keyArguments[k]);
-  context.reply.integer(size);
+  return { shape: SORTED_SETS, count: own.table.size, source, side };
 }
 
 /** The members' numbers in the order of a sorted set. */
@@ -131,7 +136,7 @@ export function* sortedInSteps(own: ScoredMembers): Steps<Uint32Array> {
 const scoreBytes = new DataView(new ArrayBuffer(16));
 
 /** As the bytes of scores are compared in a side tree. */
-function compareBytes(a: number, b: number): number {
+export function compareScoreBytes(a: number, b: number): number {
   scoreBytes.setFloat64(0, a + 0);
   scoreBytes.setFloat64(8, b + 0);
   const high = scoreBytes.getUint32(0) - scoreBytes.getUint32(8);
@@ -147,7 +152,7 @@ function* sideMembers(context: Context, own: ScoredMembers, order: Uint32Array) 
     hashes[i] = keyspace.hash(0, bytes, offsets[i], lengths[i]);
     if (n % STEP_ELEMENTS === 0 && isSliceOver()) yield;
   }
-  const byHash = yield* orderByHash(order.slice(), hashes, (a, b) => compareBytes(scores[a], scores[b]));
+  const byHash = yield* orderByHash(order.slice(), hashes, (a, b) => compareScoreBytes(scores[a], scores[b]));
   return { hashes: new Uint32Array(hashes.buffer, hashes.byteOffset, hashes.length), scores, order: byHash };
 }
 

@@ -17,9 +17,11 @@ import {
   readCursor,
   readScanOptions,
   replyNothing,
+  scanHeader,
   scanning,
 } from '../collections/collection-scan.js';
 import type { Context } from '../context.js';
+import { finishWork, isSliceOver, resumeWork, yieldWork } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { openSortedSetToRead } from './sorted-set-members.js';
 
@@ -29,6 +31,8 @@ const WALKED_PER_RETURNED = 64;
 const COUNT_BY_RANK = 1000;
 const HASH_END = 0x1_0000_0000;
 const HASH_BYTES = 4;
+/** Elements between two looks at the clock. */
+const ELEMENTS_A_LOOK = 256;
 /** Cursors by rank: HASH_END * (1 + check) + rank. Versions of a shard count up in steps of the number of shards, 256 at most. */
 const CHECK_SHIFT = 2 ** 8;
 const CHECK_LIMIT = 2 ** 20;
@@ -74,18 +78,17 @@ function walkLength(set: Collection): number {
   return length;
 }
 
-function scanTree(context: Context, set: Collection): number {
+/** True when the scan of a tree goes by rank, from `scanning.cursor` on; by hash otherwise. */
+function goesByRank(set: Collection): boolean {
   if (scanning.cursor >= HASH_END) {
-    if (Math.floor(scanning.cursor / HASH_END) - 1 === checkOf(set)) {
-      return scanByRank(context, set, scanning.cursor % HASH_END);
-    }
-    scanning.cursor = 0;
-  } else if (scanning.cursor === 0) {
-    if (scanning.count >= COUNT_BY_RANK) return scanByRank(context, set, 0);
-    openWindow(set, scanning.count);
-    if (walkLength(set) > scanning.count * WALKED_PER_RETURNED) return scanByRank(context, set, 0);
+    const isAsItWas = Math.floor(scanning.cursor / HASH_END) - 1 === checkOf(set);
+    scanning.cursor = isAsItWas ? scanning.cursor % HASH_END : 0;
+    return isAsItWas;
   }
-  return scanByHash(context, set);
+  if (scanning.cursor !== 0) return false;
+  if (scanning.count >= COUNT_BY_RANK) return true;
+  openWindow(set, scanning.count);
+  return walkLength(set) > scanning.count * WALKED_PER_RETURNED;
 }
 
 /** Tells a version of the set from those before and after it. */
@@ -93,16 +96,22 @@ function checkOf(set: Collection): number {
   return Math.floor(set.version / CHECK_SHIFT) % CHECK_LIMIT;
 }
 
-function scanByRank(context: Context, set: Collection, rank: number): number {
-  let replies = 0;
-  set.seekRank(rank);
-  for (let left = scanning.count; left > 0 && !set.atEnd; left--, set.next()) {
+/** A large COUNT takes several turns; the set does not change meanwhile. */
+function scanByRank(context: Context, set: Collection): void {
+  const work = resumeWork(context, set.version);
+  set.seekRank(scanning.cursor + work.visited);
+  while (work.visited < scanning.count && !set.atEnd) {
     set.load();
-    replies += visit(context, set);
-    rank++;
+    work.found += visit(context, set);
+    work.visited++;
+    set.next();
+    if (work.visited % ELEMENTS_A_LOOK === 0 && isSliceOver()) {
+      if (!work.holdsKeys) work.hold(context.keyspace.holds, context.keyHash);
+      return yieldWork(context, work);
+    }
   }
-  next = set.atEnd ? 0 : HASH_END * (1 + checkOf(set)) + rank;
-  return replies;
+  const rank = scanning.cursor + work.visited;
+  finishWork(context, work, scanHeader(set.atEnd ? 0 : HASH_END * (1 + checkOf(set)) + rank, work.found));
 }
 
 function scanByHash(context: Context, set: Collection): number {
@@ -140,6 +149,7 @@ function zscan(context: Context): void {
   if (set === null) return;
   if (!set.exists) return replyNothing(context);
   if (!readScanOptions(context, false)) return;
+  if (!set.isPacked && goesByRank(set)) return scanByRank(context, set);
   reply.deferred();
   let replies = 0;
   next = 0;
@@ -149,7 +159,7 @@ function zscan(context: Context): void {
       replies += visit(context, set);
     }
   } else {
-    replies = scanTree(context, set);
+    replies = scanByHash(context, set);
   }
   endScan(context, next, replies);
 }

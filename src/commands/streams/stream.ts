@@ -1,6 +1,7 @@
 /**
  * Streams, entry by entry: XADD XLEN XRANGE XREVRANGE XDEL XTRIM XSETID.
  */
+import { ReplyType } from '../../protocol/resp/reply.js';
 import { Notify } from '../../store/change-feed.js';
 import { Change } from '../../store/collections/collection.js';
 import { StreamId } from '../../store/streams/stream-id.js';
@@ -8,6 +9,7 @@ import { TrimBy } from '../../store/streams/trim.js';
 import { blockArg, integerArg, keyArg, oneOf, optional, stringArg, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, NO_SUCH_KEY, NOT_INTEGER, SYNTAX, wrongArity } from '../errors.js';
+import { isLong, replyElements } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import {
   addedIdArg,
@@ -136,6 +138,10 @@ function replyRange(context: Context, isReversed: boolean, count: number): void 
   const first = collection.rank;
   const length = Math.min(count, last - first);
   if (length <= 0) return reply.array(0);
+  if (isLong(length)) {
+    const from = isReversed ? last - 1 : first;
+    return replyElements(context, collection, from, length, isReversed, ReplyType.ARRAY, visitEntry);
+  }
   reply.array(length);
   if (isReversed) collection.seekRank(last - 1);
   for (let i = length; i > 0; i--) {
@@ -143,6 +149,11 @@ function replyRange(context: Context, isReversed: boolean, count: number): void 
     if (isReversed) stream.previous();
     else stream.next();
   }
+}
+
+function visitEntry(context: Context): number {
+  replyEntry(context);
+  return 1;
 }
 
 function xrange(context: Context): void {

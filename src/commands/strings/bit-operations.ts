@@ -5,11 +5,15 @@
  */
 import type { Bytes } from '../../layout/bytes.js';
 import { Encoding } from '../../layout/item.js';
+import { NO_PAGE } from '../../memory/page-pool.js';
 import { copyBytes } from '../../native/copy.js';
 import { Notify } from '../../store/change-feed.js';
+import type { StageSlot } from '../../store/staging.js';
 import { keyArg, oneOf, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NO_MEMORY, SYNTAX } from '../errors.js';
+import { takeSteps } from '../long-steps.js';
+import { isSliceOver, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt, keysFrom } from '../spec.js';
 
 const enum Operation {
@@ -21,6 +25,8 @@ const enum Operation {
 }
 
 const FIRST_SOURCE = 3;
+/** Computed between two looks at the clock: some 100 microseconds. */
+const STEP_BYTES = 64 * 1024;
 
 function operationArg(context: Context): Operation {
   if (context.argIs(1, 'AND')) return Operation.AND;
@@ -65,24 +71,55 @@ function bitOp(context: Context): void {
     }
     return reply.integer(0);
   }
+  if (length > STEP_BYTES)
+    return takeSteps(context, 1, context.keyCount, () => operateInSteps(context, operation, length));
   if (!context.stage(context.keyHashes[0], 2, length)) return reply.error(NO_MEMORY);
+  operate(context, operation, 0, length);
+  store(context, length);
+}
+
+function store(context: Context, length: number): void {
+  if (!context.commitString(Encoding.RAW, 0)) return;
+  context.notify(Notify.STRING, 'set', 2);
+  context.reply.integer(length);
+}
+
+/** The staged value is parked from turn to turn; where there is no place for it, the rest is done in one go. */
+function* operateInSteps(context: Context, operation: Operation, length: number): Steps {
+  const { keyspace } = context;
+  if (!context.stage(context.keyHashes[0], 2, length)) return context.reply.error(NO_MEMORY);
+  const parked: StageSlot = { held: 0, page: NO_PAGE, unit: 0 };
+  try {
+    for (let at = 0; at < length; at += STEP_BYTES) {
+      operate(context, operation, at, Math.min(STEP_BYTES, length - at));
+      if (!isSliceOver() || !keyspace.parkStaged(parked)) continue;
+      yield;
+      keyspace.unparkStaged(parked, context.db);
+    }
+    store(context, length);
+  } finally {
+    // The client has gone, or a source has changed.
+    keyspace.dropParked(parked);
+  }
+}
+
+/** Computes `length` bytes of the staged value from byte `at` on. */
+function operate(context: Context, operation: Operation, at: number, length: number): void {
+  const { keyspace } = context;
   const to = keyspace.staged;
-  const start = keyspace.stagedOffset;
+  const start = keyspace.stagedOffset + at;
   for (let i = FIRST_SOURCE; i < context.argc; i++) {
     // Staging may have evicted a source that was found long before; then it counts as missing, as it now is.
-    const from = findSource(context, i) ? keyspace.valueLength : 0;
+    const from = findSource(context, i) ? Math.max(0, Math.min(length, keyspace.valueLength - at)) : 0;
     if (i === FIRST_SOURCE) {
-      copyBytes(to, start, keyspace.value, keyspace.valueOffset, from);
+      copyBytes(to, start, keyspace.value, keyspace.valueOffset + at, from);
       to.u8.fill(0, start + from, start + length);
     } else {
-      combine(operation, to, start, keyspace.value, keyspace.valueOffset, from);
+      combine(operation, to, start, keyspace.value, keyspace.valueOffset + at, from);
       if (operation === Operation.AND) to.u8.fill(0, start + from, start + length);
     }
   }
   if (operation === Operation.NOT) for (let p = start; p < start + length; p++) to.u8[p] ^= 0xff;
-  if (!context.commitString(Encoding.RAW, 0)) return;
-  context.notify(Notify.STRING, 'set', 2);
-  reply.integer(length);
 }
 
 function combine(

@@ -6,12 +6,16 @@ import { Notify } from '../../store/change-feed.js';
 import { blockArg, integerArg, keyArg, oneOf, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
+import { takeSteps } from '../long-steps.js';
+import { isSliceOver, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { countBits, findBit } from './bit-search.js';
 import { beginChange, beginNew, changing, endChange } from './value-change.js';
 
 export const BIT_OFFSET = 'ERR bit offset is not an integer or out of range';
 const BIT_VALUE = 'ERR bit is not an integer or out of range';
+/** Looked at between two looks at the clock: about 50 microseconds. */
+const STEP_BITS = 8 * 128 * 1024;
 const BIT_ARGUMENT = 'ERR The bit argument must be 1 or 0.';
 
 /** A bit offset below the largest string's end; -1 after an error reply. */
@@ -116,7 +120,27 @@ function bitCount(context: Context): void {
   // BITPOS has no such rule: before the beginning, both ends count as the first unit there.
   if (range.start < 0 && range.end < 0 && range.start > range.end) return reply.integer(0);
   if (!clampRange(keyspace.valueLength)) return reply.integer(0);
-  reply.integer(countBits(keyspace.value, keyspace.valueOffset, range.start, range.end));
+  const { start, end } = range;
+  if (end - start > STEP_BITS) return takeSteps(context, 0, 1, () => countInSteps(context, start, end));
+  reply.integer(countBits(keyspace.value, keyspace.valueOffset, start, end));
+}
+
+/** Behind the last bit of the step that begins with this one: on the boundary of a word. */
+function stepEnd(bit: number, end: number): number {
+  return Math.min(end + 1, bit - (bit % STEP_BITS) + STEP_BITS);
+}
+
+function* countInSteps(context: Context, start: number, end: number): Steps {
+  const { keyspace } = context;
+  let count = 0;
+  for (let bit = start; bit <= end; ) {
+    const behind = stepEnd(bit, end);
+    context.findKey();
+    count += countBits(keyspace.value, keyspace.valueOffset, bit, behind - 1);
+    bit = behind;
+    if (isSliceOver()) yield;
+  }
+  context.reply.integer(count);
 }
 
 function bitPos(context: Context): void {
@@ -133,10 +157,27 @@ function bitPos(context: Context): void {
   if (!context.requireString()) return;
   context.hit();
   if (!clampRange(keyspace.valueLength)) return reply.integer(-1);
-  const found = findBit(keyspace.value, keyspace.valueOffset, range.start, range.end, wanted);
+  const { start, end } = range;
   // Without an end the string goes on in zeros.
-  if (found < 0 && wanted === 0 && !range.hasEnd) return reply.integer(range.end + 1);
-  reply.integer(found);
+  const otherwise = wanted === 0 && !range.hasEnd ? end + 1 : -1;
+  if (end - start > STEP_BITS) {
+    return takeSteps(context, 0, 1, () => findInSteps(context, start, end, wanted, otherwise));
+  }
+  const found = findBit(keyspace.value, keyspace.valueOffset, start, end, wanted);
+  reply.integer(found < 0 ? otherwise : found);
+}
+
+function* findInSteps(context: Context, start: number, end: number, wanted: number, otherwise: number): Steps {
+  const { keyspace } = context;
+  for (let bit = start; bit <= end; ) {
+    const behind = stepEnd(bit, end);
+    context.findKey();
+    const found = findBit(keyspace.value, keyspace.valueOffset, bit, behind - 1, wanted);
+    if (found >= 0) return context.reply.integer(found);
+    bit = behind;
+    if (isSliceOver()) yield;
+  }
+  context.reply.integer(otherwise);
 }
 
 const UNIT = oneOf('unit', [tokenArg('BYTE'), tokenArg('BIT')], { optional: true, since: '7.0.0' });

@@ -4,11 +4,13 @@
  * Dynamic programming over all pairs of prefixes, two rows of lengths at a time. The way back needs one bit for each pair (is the
  * prefix of the first string that is one shorter the better one?): a thirty-second of the table of lengths. Invariant: ties go the same way as in Redis, so that the same subsequence of several is found.
  */
-import type { Bytes } from '../../layout/bytes.js';
+import { Bytes } from '../../layout/bytes.js';
 import { ItemType } from '../../layout/item.js';
 import { integerArg, keyArg, optional, tokenArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
+import { takeSteps } from '../long-steps.js';
+import { isSliceOver, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keysFrom } from '../spec.js';
 
 const NOT_STRINGS = 'ERR The specified keys must contain string values';
@@ -16,6 +18,8 @@ const BOTH = 'ERR If you want both the length and indexes, please just use IDX.'
 const TOO_LARGE = 'ERR String too long for LCS';
 const TRANSIENT = 'ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len';
 const LENGTH_MAX = 0xffff_fffe;
+/** Pairs of bytes that are compared in about 200 microseconds. */
+const CELLS_A_LOOK = 64 * 1024;
 
 const options = { length: false, indexes: false, withLengths: false, minLength: 0 };
 
@@ -72,20 +76,37 @@ function lcs(context: Context): void {
   // Redis's bound on its table of lengths bounds our time.
   if ((a.length + 1) * (b.length + 1) * 4 > context.environment.settings.protoMaxBulkLen) return reply.error(TRANSIENT);
 
-  const better = options.length ? null : new Uint8Array(Math.ceil((a.length * b.length) / 8));
-  const total = fillTable(a, b, better);
+  if (a.length * b.length > CELLS_A_LOOK) {
+    const asked = { ...options };
+    // Between two turns the store may move the strings.
+    const [one, other] = [copyOf(a), copyOf(b)];
+    return takeSteps(context, 0, context.keyCount, () => compare(context, one, other, asked));
+  }
+  // It never yields: it is over before the first look at the clock.
+  compare(context, a, b, options).next();
+}
+
+function copyOf({ bytes, offset, length }: Operand): Operand {
+  return { bytes: Bytes.from(bytes.u8.slice(offset, offset + length)), offset: 0, length };
+}
+
+function* compare(context: Context, a: Operand, b: Operand, asked: Readonly<typeof options>): Steps {
+  const { reply } = context;
+  const better = asked.length ? null : new Uint8Array(Math.ceil((a.length * b.length) / 8));
+  const total = yield* fillTable(a, b, better);
   if (better === null) return reply.integer(total);
-  if (options.indexes) replyMatches(context, a, b, better, total);
+  if (asked.indexes) replyMatches(context, a, b, better, total, asked);
   else reply.bulkArray(subsequence(a, b, better, total));
 }
 
 /** Computes the length; sets bit i * b.length + j of `better` where dropping a[i] loses less than dropping b[j]. */
-function fillTable(a: Operand, b: Operand, better: Uint8Array | null): number {
+function* fillTable(a: Operand, b: Operand, better: Uint8Array | null): Steps<number> {
   const a8 = a.bytes.u8.subarray(a.offset, a.offset + a.length);
   const b8 = b.bytes.u8.subarray(b.offset, b.offset + b.length);
   let above = new Uint32Array(b.length + 1);
   let row = new Uint32Array(b.length + 1);
   let bit = 0;
+  let cells = 0;
   for (let i = 0; i < a8.length; i++) {
     const byte = a8[i];
     let left = 0;
@@ -103,6 +124,10 @@ function fillTable(a: Operand, b: Operand, better: Uint8Array | null): number {
     const spare = above;
     above = row;
     row = spare;
+    cells += b8.length;
+    if (cells < CELLS_A_LOOK) continue;
+    cells = 0;
+    if (isSliceOver()) yield;
   }
   return above[b8.length];
 }
@@ -136,14 +161,21 @@ function subsequence(a: Operand, b: Operand, better: Uint8Array, total: number):
 }
 
 /** IDX: maximal runs of adjacent pairs, last first. */
-function replyMatches(context: Context, a: Operand, b: Operand, better: Uint8Array, total: number): void {
+function replyMatches(
+  context: Context,
+  a: Operand,
+  b: Operand,
+  better: Uint8Array,
+  total: number,
+  asked: Readonly<typeof options>,
+): void {
   // (start in a, start in b, length) of each run.
   const runs: number[] = [];
   let startA = 0;
   let startB = 0;
   let length = 0;
   const close = (): void => {
-    if (length > 0 && length >= options.minLength) runs.push(startA, startB, length);
+    if (length > 0 && length >= asked.minLength) runs.push(startA, startB, length);
   };
   walkBack(a, b, better, (i, j) => {
     if (length > 0 && i === startA - 1 && j === startB - 1) {
@@ -162,10 +194,10 @@ function replyMatches(context: Context, a: Operand, b: Operand, better: Uint8Arr
   reply.bulkString('matches');
   reply.array(runs.length / 3);
   for (let r = 0; r < runs.length; r += 3) {
-    reply.array(options.withLengths ? 3 : 2);
+    reply.array(asked.withLengths ? 3 : 2);
     replyRange(context, runs[r], runs[r + 2]);
     replyRange(context, runs[r + 1], runs[r + 2]);
-    if (options.withLengths) reply.integer(runs[r + 2]);
+    if (asked.withLengths) reply.integer(runs[r + 2]);
   }
   reply.bulkString('len');
   reply.integer(total);

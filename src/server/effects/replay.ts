@@ -271,7 +271,8 @@ export class Replay implements RecordSink {
     this.#client.db = db;
     output.begin(0);
     context.bind(this.#client, bytes, this.#args, 0, words);
-    this.#executor.execute(this.#executor.lookup(), false);
+    do this.#executor.execute(this.#executor.lookup(), false);
+    while (this.#client.work !== null);
     if (this.#reply.errorCount !== errors && isStrict && this.failure === '') {
       const text = Buffer.from(output.u8.subarray(0, Math.min(200, output.position))).toString('latin1');
       this.failure = `${context.argString(0)}: ${text.trim()}`;

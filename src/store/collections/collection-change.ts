@@ -7,11 +7,11 @@
 import type { Bytes } from '../../layout/bytes.js';
 import { Order } from '../../layout/collection.js';
 import { Leaf } from '../../layout/node.js';
-import { CollectionItem } from './collection-item.js';
+import { CollectionCut } from './collection-cut.js';
 import { Change } from './shapes.js';
 import { MEMBER_BYTES, MEMBER_HASH_BYTES, writeMember } from './side-tree.js';
 
-export abstract class CollectionChange extends CollectionItem {
+export abstract class CollectionChange extends CollectionCut {
   /** Elements. */
   get count(): number {
     return this.exists ? this.treeCount : 0;
@@ -212,14 +212,5 @@ export abstract class CollectionChange extends CollectionItem {
     writeMember(scratch.view, hash, score);
     if (!side.seek(scratch, 0, MEMBER_BYTES)) throw new Error('a member of a sorted set is not in its side tree');
     this.isSidePlaced = true;
-  }
-
-  /** Deletes the key. */
-  removeKey(): void {
-    const { keyspace } = this;
-    keyspace.standOn(this.keyHash, this.page, this.unit);
-    this.rememberKey();
-    keyspace.remove();
-    this.slot = 0;
   }
 }

@@ -311,6 +311,15 @@ export abstract class CollectionItem extends TreeBuilder {
     return Change.DONE;
   }
 
+  /** Copies a tree's root item, which the tree goes with; the old one still names it. The position is lost. False = no memory. */
+  protected renewRoot(): boolean {
+    const expiryMs = this.#findKey();
+    const body = this.#stageItem(Root.TREE_WORDS * 4, Form.TREE);
+    if (body < 0) return false;
+    copyBytes(this.keyspace.staged, body, this.item, this.rootWord << 2, Root.TREE_WORDS * 4);
+    return this.#commit(expiryMs);
+  }
+
   // ---- from packed to tree
 
   /** Makes the collection a tree, which it stays; an absent key gets an empty one, to be filled at once. The position is lost. */

@@ -14,7 +14,8 @@ import { TreeReader } from './tree-reader.js';
 
 const ENTRY_BYTES = Inner.ENTRY_WORDS * 4;
 
-function innerBody(children: number): number {
+/** Body bytes of the chunk that an inner node for so many children gets. */
+export function innerBody(children: number): number {
   return roomyBody(Inner.FIRST_WORD * 4 + children * ENTRY_BYTES);
 }
 
@@ -339,10 +340,11 @@ export class InnerWriter extends TreeReader {
     this.journal.saveRange(arena, i32, at, end - at);
     i32.copyWithin(at, at + Inner.ENTRY_WORDS, end);
     this.setWord(arena, body + Inner.COUNT_WORD, children - 1);
-    this.#lowerTop();
+    this.lowerTop();
   }
 
-  #lowerTop(): void {
+  /** A top with one child gives way to it. */
+  protected lowerTop(): void {
     while (this.levels > 1) {
       const { i32 } = this.arenas[this.topPage >>> Page.ARENA_SHIFT];
       const body = (locationOffset(this.topPage, this.topUnit) >>> 2) + Node.HEADER_WORDS;

@@ -10,7 +10,7 @@ import { Root } from '../../layout/collection.js';
 import { Page } from '../../layout/location.js';
 import { Inner, Leaf, Node } from '../../layout/node.js';
 import { roomyBody } from './nodes.js';
-import { TreeMover } from './tree-mover.js';
+import { TreeCutter } from './tree-cutter.js';
 import { LEAF_BODY_MAX, LEAF_BODY_MIN } from './tree-writer.js';
 
 /** Leaves of one build; the largest packed collection of the smallest elements takes a third of it. */
@@ -20,7 +20,7 @@ const BLOBS_A_LEAF = 16;
 /** What appended leaves are filled to where elements may come in between later: a whole chunk, and room for a third more in the next larger one. */
 export const GROWING_FILL = roomyBody((LEAF_BODY_MAX >>> 2) * 3 - 64);
 
-export abstract class TreeBuilder extends TreeMover {
+export abstract class TreeBuilder extends TreeCutter {
   readonly #ends = new Int32Array(LEAVES_MAX);
   readonly #sizes = new Int32Array(LEAVES_MAX);
   #leaves = 0;

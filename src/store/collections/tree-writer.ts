@@ -200,11 +200,11 @@ export class TreeWriter extends InnerWriter {
     this.retire(leafPage, leafUnit);
     this.openNodeLeaf(page, unit);
     this.slot = slot;
-    this.#adoptBlobs();
+    this.adoptBlobs();
   }
 
   /** The open leaf becomes the parent of its elements' own chunks. */
-  #adoptBlobs(): void {
+  protected adoptBlobs(): void {
     if ((this.leaf.i32[(this.base >>> 2) + Leaf.DEAD_WORD] & Leaf.BLOBS_FLAG) === 0) return;
     const { view, u8 } = this.leaf;
     const count = this.leafCount;
@@ -242,10 +242,10 @@ export class TreeWriter extends InnerWriter {
     const child = depth > 0 ? this.pathSlots[depth - 1] + 1 : 1;
     this.insertChild(depth - 1, child, rightPage, rightUnit, rightCount, this.separatorHigh, this.separatorLow);
     this.openNodeLeaf(leftPage, leftUnit);
-    this.#adoptBlobs();
+    this.adoptBlobs();
     if (!intoLeft || this.#hasBlobsIn(rightPage, rightUnit)) {
       this.openNodeLeaf(rightPage, rightUnit);
-      this.#adoptBlobs();
+      this.adoptBlobs();
     }
     if (intoLeft) this.openNodeLeaf(leftPage, leftUnit);
     this.slot = intoLeft ? slot : slot - splitAt;
@@ -384,7 +384,7 @@ export class TreeWriter extends InnerWriter {
     this.replaceNode(depth + 1, page, unit);
     this.setElements(depth, left, elements);
     this.openNodeLeaf(page, unit);
-    this.#adoptBlobs();
+    this.adoptBlobs();
     this.removeChild(depth, left + 1);
     return true;
   }

@@ -107,9 +107,8 @@ export class Stream {
   removeFirst(count: number): number {
     const { collection } = this;
     this.#isFirstKnown = false;
-    collection.first();
-    for (let removed = 0; removed < count; removed++) if (collection.remove() !== Change.DONE) return removed;
-    return count;
+    if (count === 0) return 0;
+    return collection.removeRange(0, count) === Change.DONE ? count : 0;
   }
 
   // ---- moving

@@ -37,34 +37,34 @@ export class Trim {
 
   #removeExactly(stream: Stream, count: number): number {
     const first = this.#nodeEntries(stream);
-    const whole = this.#wholeNode(stream);
+    const whole = this.#wholeNode(stream, 0);
     const behind = count < first ? first - count : whole - ((count - first) % whole);
     stream.firstNode = behind === whole ? 0 : behind;
     return stream.removeFirst(count);
   }
 
   #removeNodes(stream: Stream, excess: number): number {
-    let removed = 0;
-    while (removed < excess) {
-      const entries = Math.min(this.#nodeEntries(stream), stream.length);
-      if (removed + entries > excess || (this.limit > 0 && removed + entries > this.limit)) break;
-      stream.firstNode = 0;
-      const gone = stream.removeFirst(entries);
-      removed += gone;
-      if (gone < entries) break;
+    let gone = 0;
+    while (gone < excess) {
+      const node = gone === 0 ? this.#nodeEntries(stream) : this.#wholeNode(stream, gone);
+      const end = gone + Math.min(node, stream.length - gone);
+      if (end > excess || (this.limit > 0 && end > this.limit)) break;
+      gone = end;
     }
-    return removed;
+    if (gone === 0) return 0;
+    stream.firstNode = 0;
+    return stream.removeFirst(gone);
   }
 
   /** Entries of the node in front. */
   #nodeEntries(stream: Stream): number {
-    return stream.firstNode > 0 ? stream.firstNode : this.#wholeNode(stream);
+    return stream.firstNode > 0 ? stream.firstNode : this.#wholeNode(stream, 0);
   }
 
-  /** Entries of a whole node. */
-  #wholeNode(stream: Stream): number {
+  /** Entries of a whole node that begins with the entry of this rank. */
+  #wholeNode(stream: Stream, rank: number): number {
     const { collection } = stream;
-    collection.first();
+    collection.seekRank(rank);
     collection.load();
     const most = this.nodeEntriesMax > 0 ? this.nodeEntriesMax : Number.POSITIVE_INFINITY;
     const bytes = this.nodeBytesMax > 0 ? this.nodeBytesMax : NODE_BYTES_MAX;
