@@ -3,9 +3,9 @@
  *
  * The walk is BGSAVE's (rdb/snapshot): each key whole, once, under its lock. That is no moment of the store, and needs to be none: the log
  * that follows begins before the walk, and each state says by its version which of the log's effects are in it already (recovery).
- * Invariant: a checkpoint has its name when it is whole and on the medium.
+ * Invariant: a draft is whole and on the medium when it has been written. It gets its name from whoever writes the log: see LogWriter.
  */
-import { closeSync, fsyncSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { Group, Piece, Segment } from '../../layout/effects.js';
 import { Super } from '../../layout/superblock.js';
 import { Snapshot, type SnapshotTarget } from '../../rdb/snapshot.js';
@@ -15,13 +15,13 @@ import { RecordBuffer } from '../../store/effects/record-buffer.js';
 import { pieceBytes } from '../../store/effects/ring.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { GroupBuffer, writeHeader } from './group-buffer.js';
-import { checkpointPath, draftPath, removeBefore, syncFolder } from './log-files.js';
+import { draftPath } from './log-files.js';
 
 const GROUP_BYTES = 1 << 20;
 /** Seat of its parts. */
 const NOBODY = -1;
 
-/** Writes checkpoint `number` of `databases` databases, and removes what it replaces. Returns its length. */
+/** Writes checkpoint `number` of `databases` databases as a draft. Returns its length. */
 export function writeCheckpoint(
   keyspace: Keyspace,
   databases: number,
@@ -44,9 +44,6 @@ export function writeCheckpoint(
   } finally {
     closeSync(fd);
   }
-  renameSync(draft, checkpointPath(folder, number));
-  syncFolder(folder);
-  removeBefore(folder, number);
   return bytes;
 }
 

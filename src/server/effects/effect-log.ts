@@ -15,7 +15,7 @@ import type { StoreHandle } from '../../store/open.js';
 import type { Log } from '../log.js';
 import type { CheckpointOutcome, CheckpointStart } from './checkpoint-thread.js';
 import { Collector } from './collector.js';
-import { listFiles, logFolder, makeFolder } from './log-files.js';
+import { listFiles, logFolder, makeFolder, nameCheckpoint } from './log-files.js';
 import { LogError } from './log-reader.js';
 import type { FromLogThread, LogSettings, LogThreadStart, ToLogThread } from './log-thread.js';
 
@@ -62,6 +62,8 @@ export class EffectLog {
       const outcome = await this.#inThread(number);
       if ('error' in outcome) throw new LogError(this.#folder, `the checkpoint cannot be written: ${outcome.error}`);
       bytes = outcome.bytes;
+      // There is no log yet that it could be ahead of.
+      nameCheckpoint(this.#folder, number);
     }
     this.#withWords((ctl) => {
       ctl[Super.EFFECTS_STATE_WORD] = EffectsState.LIVE;

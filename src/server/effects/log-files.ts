@@ -2,10 +2,10 @@
  * The files of the effect log: their names, what is there, where recovery begins.
  *
  * They lie in a folder of the pool. Checkpoint n holds all that segments before n tell; so a recovery reads the last checkpoint that is
- * whole, then the segments from its number on. Invariant: a checkpoint gets its name when it is on the medium, and only then
- * what it replaces is removed.
+ * whole, then the segments from its number on. Invariant: a checkpoint gets its name when it is on the medium, and the log up to its end is,
+ * and only then what it replaces is removed.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const FOLDER = 'effects';
@@ -63,8 +63,15 @@ function numbersOf(names: readonly string[], prefix: string): number[] {
     .sort((a, b) => a - b);
 }
 
+/** Gives the draft of checkpoint `number` its name, and removes what it replaces. */
+export function nameCheckpoint(folder: string, number: number): void {
+  renameSync(draftPath(folder, number), checkpointPath(folder, number));
+  syncFolder(folder);
+  removeBefore(folder, number);
+}
+
 /** Removes what checkpoint `number` replaces, and drafts of others. */
-export function removeBefore(folder: string, number: number): void {
+function removeBefore(folder: string, number: number): void {
   for (const name of readdirSync(folder)) {
     const isDraft = name.endsWith(DRAFT) && name.startsWith(CHECKPOINT);
     const [own] = [CHECKPOINT, SEGMENT].flatMap((prefix) => numbersOf([name], prefix));

@@ -10,7 +10,7 @@ import { addon } from '../../native/addon.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Collector } from './collector.js';
 import { GroupBuffer, writeHeader } from './group-buffer.js';
-import { segmentPath, syncFolder } from './log-files.js';
+import { nameCheckpoint, segmentPath, syncFolder } from './log-files.js';
 import { createLogFile, type LogFile } from './log-medium.js';
 
 export type Policy = 'always' | 'everysec' | 'no';
@@ -58,6 +58,9 @@ export class LogWriter {
   #checkpointBytes: number;
   #isCheckpointing = false;
   #checkpointAtMs = 0;
+  /** Number of the checkpoint that has been written and has no name yet; 0 = there is none. */
+  #draft = 0;
+  #checkpointNumber = 0;
 
   constructor(keyspace: Keyspace, folder: string, number: number, checkpointBytes: number, host: WriterHost) {
     this.#ctl = keyspace.memory.ctl;
@@ -83,7 +86,8 @@ export class LogWriter {
     if (nowMs < this.#retryAtMs) return false;
     let hasWorked = false;
     try {
-      if (!this.#isLeft) {
+      const isUpToDate = !this.#isLeft;
+      if (isUpToDate) {
         this.#cut = this.#collector.collect(this.#group);
         this.#isLeft = !this.#group.isEmpty;
       }
@@ -92,7 +96,9 @@ export class LogWriter {
         hasWorked = true;
       }
       this.#written = this.#cut;
-      if (this.#policyIsDue(nowMs)) this.#persist(nowMs);
+      const namesDraft = this.#draft !== 0 && isUpToDate;
+      if (namesDraft || this.#policyIsDue(nowMs)) this.#persist(nowMs);
+      if (namesDraft) this.#nameDraft();
       this.#reserveNext();
       this.#recover();
     } catch (error) {
@@ -223,20 +229,41 @@ export class LogWriter {
       return;
     }
     this.#isCheckpointing = true;
+    this.#checkpointNumber = this.#number;
     this.#grown = 0;
     this.#host.checkpoint(this.#number);
   }
 
-  /** The checkpoint that was asked for is there, of so many bytes; -1 = it has failed. */
+  /** The checkpoint that was asked for has been written, so many bytes; -1 = that has failed. */
   endCheckpoint(bytes: number): void {
-    this.#isCheckpointing = false;
-    if (bytes < 0) {
-      Atomics.compareExchange(this.#ctl, Super.EFFECTS_DOUBT_WORD, Doubt.BEING_SETTLED, Doubt.YES);
-      this.#checkpointAtMs = addon.monotonicMs() + SYNC_PERIOD_MS;
-      return;
-    }
+    if (bytes < 0) return this.#giveUpCheckpoint();
     this.#checkpointBytes = bytes;
+    this.#draft = this.#checkpointNumber;
+  }
+
+  /** The state of all keys is to be written anew, in a while. */
+  #giveUpCheckpoint(): void {
+    this.#isCheckpointing = false;
+    this.#checkpointAtMs = addon.monotonicMs() + SYNC_PERIOD_MS;
+    Atomics.compareExchange(this.#ctl, Super.EFFECTS_DOUBT_WORD, Doubt.BEING_SETTLED, Doubt.YES);
+  }
+
+  /**
+   * All that was appended while the checkpoint was written is on the medium. Read with a log that ends before, it would show of a transaction
+   * the keys that the log has told of before as they were then, and others as the walk found them.
+   */
+  #nameDraft(): void {
+    const number = this.#draft;
+    this.#draft = 0;
+    try {
+      nameCheckpoint(this.#folder, number);
+    } catch (error) {
+      this.#host.log('warning', `a checkpoint gets no name: ${(error as Error).message}`);
+      return this.#giveUpCheckpoint();
+    }
+    this.#isCheckpointing = false;
     Atomics.compareExchange(this.#ctl, Super.EFFECTS_DOUBT_WORD, Doubt.BEING_SETTLED, Doubt.NO);
+    this.#publish();
   }
 
   /** Everything that has been appended is on the medium. Throws when it cannot be written. */
@@ -247,6 +274,7 @@ export class LogWriter {
       this.#isLeft = false;
     }
     this.#file.persist();
+    if (this.#draft !== 0) this.#nameDraft();
     this.#file.close();
     this.#next?.close();
   }

@@ -2,29 +2,16 @@
  * Random histories of commands, written down, with checkpoints that are made while they go on: what is read back is what there was, value,
  * expiry and version.
  */
-import { closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
-import { Session } from '../../../test/helpers/session.js';
-import { openTestStore } from '../../../test/helpers/store.js';
-import { defaultSettings } from '../../config/index.js';
-import { Bytes } from '../../layout/bytes.js';
-import { Super } from '../../layout/superblock.js';
-import { DatabasesChanged, Snapshot } from '../../rdb/snapshot.js';
-import { encodeEffects } from '../../rdb/value-encoder.js';
+import { expect, it } from 'vitest';
+import { contentOf, LoggedStore, replayFiles } from '../../../test/helpers/logged-store.js';
+import { DatabasesChanged } from '../../rdb/snapshot.js';
 import { checkInvariants } from '../../store/invariants.js';
-import type { Keyspace } from '../../store/keyspace.js';
-import { CheckpointTarget } from './checkpoint.js';
-import { checkpointPath, draftPath, listFiles, removeBefore, segmentPath } from './log-files.js';
-import { LogReader } from './log-reader.js';
-import { LogWriter } from './log-writer.js';
-import { Replay } from './replay.js';
 
 const HISTORIES = Number(process.env.ENTRESOL_HISTORIES ?? 6);
 const COMMANDS = 400;
 const DATABASES = 2;
 const KEYS = 6;
+const ALL_KEYS = Array.from({ length: KEYS }, (_, i) => `key:${i}`);
 
 let seed = 0;
 function random(limit: number): number {
@@ -95,133 +82,55 @@ const COMMAND: readonly (() => readonly string[])[] = [
 ];
 const RARE: readonly (() => readonly string[])[] = [() => ['FLUSHDB'], () => ['FLUSHALL'], () => ['SWAPDB', '0', '1']];
 
-const folders: string[] = [];
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
+/** Something happens, and is written down, or not yet. */
+function act({ session, keyspace, writer }: LoggedStore): void {
+  const request = random(60) === 0 ? pick(...RARE)() : pick(...COMMAND)();
+  if (random(12) !== 0) session.send(request);
+  else {
+    session.send('MULTI');
+    for (const queued of [request, pick(...COMMAND)(), pick(...COMMAND)()]) session.send(queued);
+    session.send('EXEC');
+  }
+  if (random(30) === 0) {
+    keyspace.enterBatch();
+    keyspace.background(200);
+    keyspace.leaveBatch();
+  }
+  if (random(2) === 0) writer.turn();
+}
 
-/** A store whose changes are written down, and what writes them. */
-class Source {
-  readonly folder: string;
-  readonly keyspace: Keyspace;
-  readonly session: Session;
-  readonly writer: LogWriter;
-  hasChangedDatabases = false;
-
-  constructor() {
-    this.folder = join(mkdtempSync(join(tmpdir(), 'entresol-test-')), 'effects');
-    folders.push(join(this.folder, '..'));
-    mkdirSync(this.folder);
-    this.keyspace = openTestStore({ durability: 'durable' });
-    encodeEffects(this.keyspace);
-    this.keyspace.memory.ctl[Super.EFFECTS_WRITER_WORD] = this.keyspace.memory.self + 1;
-    this.session = new Session(this.keyspace);
-    this.writer = new LogWriter(this.keyspace, this.folder, 1, 0, {
-      log: () => undefined,
-      checkpoint: () => undefined,
+/** While the history goes on. */
+function checkpoint(source: LoggedStore): void {
+  const { writer } = source;
+  writer.beginCheckpoint();
+  let bytes = 0;
+  try {
+    source.writeDraft(() => {
+      if (random(3) === 0) act(source);
     });
-    this.writer.percentage = 0;
+  } catch (error) {
+    if (!(error instanceof DatabasesChanged)) throw error;
+    bytes = -1;
   }
-
-  act(): void {
-    const request = random(60) === 0 ? pick(...RARE)() : pick(...COMMAND)();
-    if (random(12) !== 0) this.session.send(request);
-    else {
-      this.session.send('MULTI');
-      for (const queued of [request, pick(...COMMAND)(), pick(...COMMAND)()]) this.session.send(queued);
-      this.session.send('EXEC');
-    }
-    if (random(30) === 0) {
-      this.keyspace.enterBatch();
-      this.keyspace.background(200);
-      this.keyspace.leaveBatch();
-    }
-    if (random(2) === 0) this.writer.turn();
-  }
-
-  /** While the history goes on. */
-  checkpoint(): void {
-    this.writer.beginCheckpoint();
-    const { number } = this.writer;
-    const fd = openSync(draftPath(this.folder, number), 'w');
-    const target = new CheckpointTarget(fd, number);
-    const drain = target.drain.bind(target);
-    target.drain = () => {
-      if (random(3) === 0) this.act();
-      drain();
-    };
-    try {
-      new Snapshot(this.keyspace, target, () => false).write(DATABASES);
-      target.end(this.keyspace.memory.ctl[Super.EFFECTS_NUMBER_WORD]);
-      renameSync(draftPath(this.folder, number), checkpointPath(this.folder, number));
-      removeBefore(this.folder, number);
-    } catch (error) {
-      if (!(error instanceof DatabasesChanged)) throw error;
-    } finally {
-      closeSync(fd);
-    }
-    this.writer.endCheckpoint(0);
-  }
-}
-
-function replay(folder: string): { keyspace: Keyspace; replayed: Replay } {
-  const keyspace = openTestStore({ durability: 'durable' });
-  keyspace.feed.effects = null;
-  const replayed = new Replay(keyspace, defaultSettings());
-  const reader = new LogReader(replayed);
-  const { checkpoint, segments } = listFiles(folder);
-  keyspace.enterBatch();
-  if (checkpoint > 0) {
-    replayed.strictFrom = reader.read(checkpointPath(folder, checkpoint), checkpoint, true).endCut;
-    expect(replayed.strictFrom).not.toBeNull();
-  }
-  for (const number of segments) {
-    const { cutAt } = reader.read(segmentPath(folder, number), number, number === segments.at(-1));
-    expect(cutAt).toBe(-1);
-  }
-  replayed.end();
-  keyspace.leaveBatch();
-  return { keyspace, replayed };
-}
-
-/** What a store holds: digest, expiry and version of each key. */
-function contentOf(keyspace: Keyspace): Record<string, string> {
-  const session = new Session(keyspace);
-  const content: Record<string, string> = {};
-  for (let db = 0; db < DATABASES; db++) {
-    session.send(`SELECT ${db}`);
-    for (let i = 0; i < KEYS; i++) {
-      const name = `key:${i}`;
-      const type = session.send(['TYPE', name]);
-      if (type === '+none\r\n') continue;
-      const bytes = Bytes.from(name);
-      const hash = keyspace.hash(db, bytes, 0, bytes.length);
-      keyspace.lock(hash);
-      const version = keyspace.find(hash, db, bytes, 0, bytes.length) ? keyspace.version : -1;
-      keyspace.unlock(hash);
-      const digest = session.send(['DEBUG', 'DIGEST-VALUE', name]);
-      content[`${db} ${name}`] = `${type} ${digest} ${session.send(['PEXPIRETIME', name])} ${version}`;
-    }
-  }
-  return content;
+  writer.endCheckpoint(bytes);
 }
 
 it('has after a replay what there was', { timeout: 60_000 + HISTORIES * 3000 }, async () => {
   for (let history = 0; history < HISTORIES; history++) {
     seed = Number(process.env.ENTRESOL_SEED ?? 100 + history);
     const what = `seed ${process.env.ENTRESOL_SEED ?? 100 + history}`;
-    const source = new Source();
+    const source = new LoggedStore(DATABASES);
     for (let i = 0; i < COMMANDS; i++) {
-      source.act();
-      if (random(150) === 0) source.checkpoint();
+      act(source);
+      if (random(150) === 0) checkpoint(source);
     }
     // What was to expire within milliseconds has.
     await new Promise((resolve) => setTimeout(resolve, 10));
     source.writer.close();
-    const { keyspace, replayed } = replay(source.folder);
+    const { keyspace, replayed } = replayFiles(source.folder);
     expect(replayed.failure, what).toBe('');
-    expect(source.keyspace.memory.ctl[Super.EFFECTS_DOUBT_WORD]).toBe(0);
-    expect(contentOf(keyspace), what).toEqual(contentOf(source.keyspace));
+    expect(source.isInDoubt).toBe(false);
+    expect(contentOf(keyspace, ALL_KEYS, DATABASES), what).toEqual(contentOf(source.keyspace, ALL_KEYS, DATABASES));
     checkInvariants(keyspace);
   }
 });

@@ -52,7 +52,9 @@ export class ChangedKeys {
   }
 
   add(hash: number, database: number, bytes: Bytes, offset: number, length: number, mark: Mark): void {
-    this.#entries[this.#entryOf(hash, database, bytes, offset, length) * WORDS + MARKS] |= mark;
+    // First the entry: what it is written to may grow for it.
+    const i = this.#entryOf(hash, database, bytes, offset, length);
+    this.#entries[i * WORDS + MARKS] |= mark;
   }
 
   /** Marks of a key; 0 = it has not changed. */

@@ -9,7 +9,7 @@
  *
  * Invariant: an effect tells of one key only, and what it makes of it follows from that key, the effect and its time alone (recovery).
  */
-import type { Bytes } from '../../layout/bytes.js';
+import { type Bytes, bytesEqual } from '../../layout/bytes.js';
 import { ALL_DATABASES, Doubt, EffectKind, PLAIN_STRING } from '../../layout/effects.js';
 import { ItemType } from '../../layout/item.js';
 import { Database, Participant, Shard, Super } from '../../layout/superblock.js';
@@ -118,6 +118,8 @@ export class Effects {
   noteRemoval(hash: number, database: number, bytes: Bytes, offset: number, length: number, isAlone: boolean): void {
     if (database === Database.DRAFTS) return;
     if (!isAlone) return this.note(hash, database, bytes, offset, length, Mark.STATE);
+    const isOurs = this.#changed.marksOf(hash, database, bytes, offset, length) !== 0;
+    if (isOurs || this.#hasFlushed) return this.#removeWithin(hash, database, bytes, offset, length);
     const logical = this.#logicalOf(database);
     if (logical < 0) return;
     const buffer = this.#single;
@@ -125,6 +127,16 @@ export class Effects {
     this.#deletion(buffer, hash, logical, bytes, offset, length);
     this.#ring.append(buffer, null, this.#keyspace.nowMs);
     this.onRecord?.();
+  }
+
+  /**
+   * What the command itself has changed goes while it works: it holds that key's lock to the end, and its record tells what has become of the key.
+   * In front of the record the removal would come before what the command has done to it.
+   */
+  #removeWithin(hash: number, database: number, bytes: Bytes, offset: number, length: number): void {
+    this.#changed.add(hash, database, bytes, offset, length, Mark.STATE);
+    // By another number the key may have other commands.
+    if (!this.#hasFlushed) dropCommands(this.#commands, this.#logicalOf(database), bytes, offset, length);
   }
 
   noteFlush(db: number): void {
@@ -319,5 +331,33 @@ function writeValue(
   buffer.raw(value, offset, length);
 }
 
+/** Takes the commands on a key out of what is to be written. */
+function dropCommands(commands: RecordBuffer, db: number, key: Bytes, offset: number, length: number): void {
+  const { bytes } = commands;
+  let kept = 0;
+  for (let at = 0; at < commands.length; ) {
+    const { u8, view } = bytes;
+    const isCommand = u8[at] === EffectKind.COMMAND;
+    let next = at + (isCommand ? COMMAND_BYTES : FLUSH_BYTES);
+    let isOfKey = false;
+    for (let word = 0, words = isCommand ? view.getUint16(at + 2, true) : 0; word < words; word++) {
+      const wordLength = view.getUint32(next, true);
+      if (word === 1) {
+        isOfKey = u8[at + 1] === db && wordLength === length && bytesEqual(bytes, next + 4, key, offset, length);
+      }
+      next += 4 + wordLength;
+    }
+    if (!isOfKey) {
+      u8.copyWithin(kept, at, next);
+      kept += next - at;
+    }
+    at = next;
+  }
+  commands.length = kept;
+}
+
 const KIND_BYTE = 0;
 const TYPE_BYTE = 3;
+/** Of a command, its words apart; of a flush or a swap. */
+const COMMAND_BYTES = 12;
+const FLUSH_BYTES = 4;
