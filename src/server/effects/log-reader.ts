@@ -52,7 +52,17 @@ export class LogReader {
     this.#sink = sink;
   }
 
-  /** Reads one file. `isLast`: no other follows it. */
+  /** Something has been written to a file: one that is reserved for what comes next has no header yet. */
+  isBegun(path: string, number: number): boolean {
+    const fd = openSync(path, 'r');
+    try {
+      return this.#hasHeader(fd, path, number, fstatSync(fd).size);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Reads one file. `isLast`: no other that was begun follows it. */
   read(path: string, number: number, isLast: boolean): ReadResult {
     const fd = openSync(path, 'r');
     try {

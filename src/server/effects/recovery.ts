@@ -66,11 +66,15 @@ async function readAll(keyspace: Keyspace, folder: string, files: LogFiles, repl
     replay.strictFrom = endCut;
   }
   let cutAt = -1;
+  // All of a segment is on the medium before the next one gets its header: only the last one that has it may be cut short.
+  const isBegun = (number: number): boolean => reader.isBegun(segmentPath(folder, number), number);
+  const lastBegun = segments.findLast(isBegun) ?? first;
   for (const [i, number] of segments.entries()) {
     const path = segmentPath(folder, number);
     if (number !== first + i)
       throw new LogError(segmentPath(folder, first + i), 'it is missing, and later ones are there');
-    const isLast = !segments.includes(number + 1);
+    if (number > lastBegun) break;
+    const isLast = number === lastBegun;
     ({ cutAt } = await inBatch(keyspace, () => reader.read(path, number, isLast)));
     if (replay.failure !== '') throw new LogError(path, `a command in it failed: ${replay.failure}`);
   }
