@@ -53,6 +53,19 @@ describe('expiry of hash fields', () => {
     expect(send('EXISTS h')).toBe(':0');
   });
 
+  it('HDEL counts a field whose time has come, as any other', () => {
+    const keyspace = testStore();
+    const send = talk(keyspace);
+    send('HSET h a 1 b 2');
+    send('HPEXPIRE h 1 FIELDS 2 a b');
+    const end = Date.now() + 3;
+    while (Date.now() < end);
+    expect(send('HDEL h a nope')).toBe(':1');
+    expect(send('HDEL h b')).toBe(':1');
+    expect(send('EXISTS h')).toBe(':0');
+    checkInvariants(keyspace);
+  });
+
   it("answers wrong requests in Redis's words", () => {
     const send = talk();
     send('HSET h a 1');
