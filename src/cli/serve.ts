@@ -83,7 +83,11 @@ export async function runServer({ settings, configPath }: Loaded, onReady: OnRea
     await sayWhereItLies(settings);
     const server = await startServer(settings, { configPath });
     const stopped = new Promise<void>((resolve, reject) => {
-      stop = () => server.stop().then(resolve, reject);
+      stop = () =>
+        server.stop().then((hasStopped) => {
+          if (hasStopped) resolve();
+          else isStopping = false;
+        }, reject);
     });
     if (isStopping) stop?.();
     else await onReady(server, settings);

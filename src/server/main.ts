@@ -22,8 +22,8 @@ export interface RunningServer {
   readonly dramPath: string;
   /** Stops cleanly: replies under way are sent, ports are free and the store is closed when it settles. */
   close(): Promise<void>;
-  /** As close(), after a save if there is a schedule of saves. */
-  stop(): Promise<void>;
+  /** As close(), after a save if there is a schedule of saves; false = SHUTDOWN ABORT has called it off meanwhile. */
+  stop(): Promise<boolean>;
   /** Settles when the server has stopped, for whatever reason (close(), SHUTDOWN). */
   readonly done: Promise<void>;
   /** What the workers have counted, for metrics and tests. */
@@ -79,7 +79,11 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
     addresses: supervisor.addresses,
     dramPath: store.dramPath,
     close: () => supervisor.close().finally(release),
-    stop: () => supervisor.stop().finally(release),
+    stop: async () => {
+      const hasStopped = await supervisor.stop();
+      if (hasStopped) release();
+      return hasStopped;
+    },
     done,
     counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
     killWorker: (index) => supervisor.killWorker(index),

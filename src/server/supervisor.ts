@@ -71,6 +71,8 @@ export class Supervisor {
   readonly #saver: Saver;
   readonly #migrations: Migrations;
   #closing: Promise<void> | null = null;
+  /** Calls off the stops that wait for their save. */
+  readonly #stopsToBe = new Set<() => void>();
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
@@ -138,10 +140,22 @@ export class Supervisor {
     return this.#closing;
   }
 
-  /** As close(), but saves first if there is a schedule of saves. */
-  async stop(): Promise<void> {
-    if (this.#closing === null && this.settings.save.length > 0) await this.#saver.saveNow();
+  /** As close(), but saves first if there is a schedule of saves. False = SHUTDOWN ABORT has called it off. */
+  async stop(): Promise<boolean> {
+    const savesFirst = this.#closing === null && this.settings.save.length > 0;
+    if (savesFirst && (await this.#saveToStop()) === null) return false;
     await this.close();
+    return true;
+  }
+
+  /** Saves before a stop: true = there is a new file. Null = SHUTDOWN ABORT has called the stop off; the save goes on. */
+  #saveToStop(): Promise<boolean | null> {
+    let callOff: () => void = () => undefined;
+    const calledOff = new Promise<null>((resolve) => {
+      callOff = () => resolve(null);
+    });
+    this.#stopsToBe.add(callOff);
+    return Promise.race([this.#saver.saveNow(), calledOff]).finally(() => this.#stopsToBe.delete(callOff));
   }
 
   /** Ends one worker the hard way; it comes back. For tests of exactly that. */
@@ -355,14 +369,23 @@ export class Supervisor {
   }
 
   #shutdown({ abort, saves, isForced }: MainTopics['shutdown'][0], done: (answer: string | null) => void): void {
-    if (abort) {
-      done('ERR No shutdown in progress.');
-      return;
-    }
+    if (abort) return done(this.#abortStops() ? null : 'ERR No shutdown in progress.');
     this.#log('notice', 'a client asked the server to stop');
-    const saved = (saves ?? this.settings.save.length > 0) ? this.#saver.saveNow() : Promise.resolve(true);
+    const saved = (saves ?? this.settings.save.length > 0) ? this.#saveToStop() : Promise.resolve(true);
     saved
-      .then((isSaved) => (isSaved || isForced ? this.close() : done('ERR Errors trying to SHUTDOWN. Check logs.')))
+      .then((isSaved) =>
+        isSaved === true || (isSaved === false && isForced)
+          ? this.close()
+          : done('ERR Errors trying to SHUTDOWN. Check logs.'),
+      )
       .catch(this.#rejectDone);
+  }
+
+  /** SHUTDOWN ABORT. False = there is no stop that can still be called off. */
+  #abortStops(): boolean {
+    if (this.#stopsToBe.size === 0) return false;
+    for (const callOff of this.#stopsToBe) callOff();
+    this.#log('warning', 'Shutdown manually aborted.');
+    return true;
   }
 }

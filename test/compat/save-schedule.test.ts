@@ -1,5 +1,6 @@
 /** Schedules of saves, writes that are refused after a failed one, and what SHUTDOWN and SIGTERM save. */
-import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -91,6 +92,34 @@ describe('a schedule of saves', () => {
       .catch(() => undefined);
     expect(await again.ended).toBe(0);
     expect(readFileSync(join(pool, 'dump.rdb'), 'latin1')).not.toContain('later');
+  });
+});
+
+describe('SHUTDOWN ABORT', () => {
+  it('calls off what SIGTERM or SHUTDOWN has begun, while it saves', { timeout: 120_000 }, async () => {
+    const pool = await newPool();
+    const server = await startTestServer({ pool, workers: 2, args: ['--save=3600 1'] });
+    const [client, other] = [connect(server), connect(server)];
+    await client.set('k', 'v');
+    await expect(client.call('SHUTDOWN', 'ABORT')).rejects.toThrow('ERR No shutdown in progress.');
+    // A save reads the libraries first: from a pipe, for as long as we keep it waiting.
+    const libraries = join(pool, 'functions.rdb');
+    execFileSync('mkfifo', [libraries]);
+    process.kill(server.pid, 'SIGTERM');
+    await until(async () => (await infoField(client, 'rdb_bgsave_in_progress')) === '1');
+    expect(await client.call('SHUTDOWN', 'ABORT')).toBe('OK');
+    const refused = expect(other.call('SHUTDOWN')).rejects.toThrow('ERR Errors trying to SHUTDOWN. Check logs.');
+    while ((await client.call('SHUTDOWN', 'ABORT').catch(() => '')) !== 'OK');
+    await refused;
+    expect(server.output()).toContain('Shutdown manually aborted');
+    // The save that has begun is not called off.
+    expect(await infoField(client, 'rdb_bgsave_in_progress')).toBe('1');
+    const fd = openSync(libraries, 'r+');
+    rmSync(libraries);
+    closeSync(fd);
+    expect(await client.get('k')).toBe('v');
+    client.call('SHUTDOWN', 'NOSAVE').catch(() => undefined);
+    expect(await server.ended).toBe(0);
   });
 });
 
