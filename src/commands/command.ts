@@ -97,6 +97,11 @@ export class Command {
     return mayReplicate === undefined || mayReplicate(context) ? this.flags : this.flags & ~Flag.MAY_REPLICATE;
   }
 
+  /** It may run while a long script keeps its worker out of the store. */
+  get runsWithoutStore(): boolean {
+    return this.has(Flag.ALLOW_BUSY) && this.keyMode === KeyMode.NONE && !this.exclusive;
+  }
+
   has(flag: Flag): boolean {
     return (this.flags & flag) !== 0;
   }

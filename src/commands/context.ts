@@ -23,6 +23,7 @@ import { NO_MEMORY, WRONG_TYPE } from './errors.js';
 import type { Executor } from './executor.js';
 import type { WaitOptions } from './messaging/blocked.js';
 import { byteString, parseDouble, parseInteger, parseInteger64 } from './numbers.js';
+import type { Transaction } from './transactions/transaction.js';
 
 export class Context {
   readonly keyspace: Keyspace;
@@ -45,6 +46,8 @@ export class Context {
   largeStaged = false;
   /** True while EXEC runs the queue. */
   inTransaction = false;
+  /** What EXEC runs, or has run last. */
+  running: Transaction | null = null;
   /** A blocked client's request runs again (see messaging/blocked): for `onlyHash`'s key alone, or for all its keys. */
   isRetry = false;
   onlyHash: number | null = null;
@@ -359,7 +362,10 @@ export class Context {
     const control = this.environment.control;
     if (control === null) return this.reply.error(NO_CONTROL);
     const client = this.client;
-    if (this.inTransaction) return answer([control.askHere(client, topic, question)]);
+    if (this.inTransaction) {
+      const others = (this.running?.othersAnswers ?? []) as readonly WorkerTopics[T][1][];
+      return answer([...others, control.askHere(client, topic, question)]);
+    }
     client.suspended = true;
     client.queryBytes = this.requestBytes();
     control.askWorkers(client, topic, question, (answers) => this.answering(client, () => answer(answers)));

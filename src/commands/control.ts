@@ -142,6 +142,12 @@ export interface WorkerTopics {
   latencyReset: [question: { readonly events: readonly string[] }, answer: number];
 }
 
+/** One question of WorkerTopics. */
+export interface WorkerQuestion {
+  readonly topic: keyof WorkerTopics;
+  readonly question: unknown;
+}
+
 /** Questions that the main thread alone answers. Answers: null = done, text = the error (without the RESP '-'). */
 export interface MainTopics {
   /** CONFIG SET: all or nothing; every worker has the new values before the answer comes. Names are Redis's or ours. */
@@ -204,7 +210,13 @@ export interface Control {
     question: WorkerTopics[T][0],
     answer: (answers: readonly WorkerTopics[T][1][]) => void,
   ): void;
-  /** This worker's own answer, at once: for EXEC, where this worker is the only one. */
+  /** Asks every worker but this one several questions; `answers` has, for each of them, one element for each worker that lives. */
+  askOthers(
+    asker: Asker,
+    questions: readonly WorkerQuestion[],
+    answer: (answers: readonly (readonly unknown[])[]) => void,
+  ): void;
+  /** This worker's own answer, at once: for EXEC. */
   askHere<T extends keyof WorkerTopics>(asker: Asker, topic: T, question: WorkerTopics[T][0]): WorkerTopics[T][1];
   /** CONFIG SET inside EXEC: this worker has the values at once, the others soon. Null = done, else the error. */
   setConfigHere(pairs: MainTopics['configSet'][0]): string | null;

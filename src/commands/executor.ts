@@ -21,7 +21,7 @@ import { Context } from './context.js';
 import { beginEffect, endEffect, writeRefusal } from './effects.js';
 import type { Environment } from './environment.js';
 import { BUSY_FUNCTION, BUSY_SCRIPT, EXEC_ABORTED, KEY_TOO_LONG, NO_MEMORY, wrongArity } from './errors.js';
-import { changesHeld, execIsHeld, holdBack, mayHoldBack } from './hold-back.js';
+import { changesHeld, holdBack, mayHoldBack } from './hold-back.js';
 import { extractKeys } from './keys.js';
 import { goOn } from './long-steps.js';
 import { dropWork, type LongWork } from './long-work.js';
@@ -31,6 +31,7 @@ import type { ScriptRun } from './scripting/script-engine.js';
 import { refusalInScript } from './scripting/script-refusals.js';
 import { Flag } from './spec.js';
 import type { CommandTable } from './table.js';
+import { execWaits } from './transactions/questions.js';
 import { SpareTransactions, type Transaction } from './transactions/transaction.js';
 import { reserveRoom } from './transactions/transaction-room.js';
 import { areUnchanged, hashWatched, type WatchedKey } from './transactions/watched-key.js';
@@ -111,7 +112,7 @@ export class Executor {
     }
     if (command === null) return this.rejectUnknown();
     if (!command.accepts(context.argc)) return this.reject(command, wrongArity(command.fullName));
-    if (this.shutOutBy !== SlowHolder.NONE && !this.mayRunShutOut(command))
+    if (this.shutOutBy !== SlowHolder.NONE && !command.runsWithoutStore)
       return this.reject(command, this.shutOutBy === SlowHolder.FUNCTION ? BUSY_FUNCTION : BUSY_SCRIPT);
     if (client.attention !== 0) {
       const text = refusal(client, command);
@@ -129,7 +130,7 @@ export class Executor {
     const transaction = client.transaction;
     if (transaction !== null && !command.has(Flag.NOT_QUEUED)) return this.queue(command, transaction, keyHashKnown);
     this.call(command, keyHashKnown);
-    if (client.attention !== 0) endCaching(client, command);
+    if (client.attention !== 0 && !client.isHeldBack) endCaching(client, command);
   }
 
   /**
@@ -175,8 +176,10 @@ export class Executor {
       if (this.isWriting) reserveRoom(context, transaction);
       this.reply.array(transaction.count);
       context.inTransaction = true;
+      context.running = transaction;
       const errorsBefore = this.reply.errorCount;
       for (let i = 0; i < transaction.count; i++) {
+        transaction.current = i;
         const command = transaction.commands[i];
         context.bind(client, transaction.bytes, transaction.args, transaction.start(i), transaction.argc(i));
         context.command = command;
@@ -219,10 +222,6 @@ export class Executor {
     this.reply.error(text);
   }
 
-  private mayRunShutOut(command: Command): boolean {
-    return command.has(Flag.ALLOW_BUSY) && command.keyMode === KeyMode.NONE && !command.exclusive;
-  }
-
   private rejectUnknown(): void {
     const context = this.context;
     // A browser was made to send its request here: nothing of it may be taken for a command, its headers least of all.
@@ -231,8 +230,7 @@ export class Executor {
   }
 
   private queue(command: Command, transaction: Transaction, keyHashKnown: boolean): void {
-    if (command.has(Flag.NO_MULTI) || (command.has(Flag.ASKS) && this.environment.control?.workerCount !== 1))
-      return this.reject(command, 'ERR Command not allowed inside a transaction');
+    if (command.has(Flag.NO_MULTI)) return this.reject(command, 'ERR Command not allowed inside a transaction');
     // What is queued takes memory too, whatever it does.
     if (this.keyspace.isOutOfMemory) return this.reject(command, NO_MEMORY);
     const isHashed = command.keyMode === KeyMode.ONE ? this.hashKey(command, keyHashKnown) : this.hashKeys(command);
@@ -323,8 +321,8 @@ export class Executor {
         this.unlockAll();
         return this.callAlone(command);
       }
-    } else if (keyspace.holds.any && command.spec.name === 'exec' && execIsHeld(context)) {
-      return holdBack(context);
+    } else if (context.client.transaction !== null && command.spec.name === 'exec' && execWaits(context)) {
+      return;
     }
     this.measured(command);
     this.unlockAll();

@@ -51,9 +51,14 @@ function transactionChangesHeld(context: Context, transaction: Transaction): boo
   return isHeld;
 }
 
-export function holdBack({ client, environment }: Context): void {
+export function holdBack(context: Context): void {
+  comeAgain(context);
+  context.environment.control!.waitForHold(context.client);
+}
+
+/** The bound request is not consumed: once its client is resumed, it is executed as if it had just come. */
+export function comeAgain({ client, environment }: Context): void {
   client.commands--;
   environment.counters.values[Counter.commands]--;
   client.isHeldBack = true;
-  environment.control!.waitForHold(client);
 }

@@ -49,7 +49,7 @@ export const enum Flag {
   CHANGES_DB = 1 << 22,
   /** Ours: walks the key space, taking locks itself: EXEC runs it under the gate. Not shown. */
   SCANS = 1 << 23,
-  /** Ours: asks all workers, which a transaction cannot wait for where there are several. Not shown. */
+  /** Ours: asks all workers. Where there are several, EXEC does so before it runs, and scripts may not. Not shown. */
   ASKS = 1 << 24,
 }
 

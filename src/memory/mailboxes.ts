@@ -44,6 +44,9 @@ export class Mailboxes {
   readonly #parts = new Map<number, Uint8Array[]>();
   /** A full backlog drops a receiver's messages until it is empty again. */
   readonly #dropping = new Set<number>();
+  /** Whose messages wait, and these. */
+  #heldFor = NOBODY;
+  #held: Uint8Array[] = [];
 
   constructor(memory: Memory, pool: PagePool) {
     this.#memory = memory;
@@ -95,6 +98,12 @@ export class Mailboxes {
   ): boolean {
     const total = recordBytes(lengthA, lengthB);
     const { self } = this.#memory;
+    if (to === this.#heldFor && kind !== MessageKind.SERVED) {
+      const record = Bytes.allocate(total);
+      writeRecord(record, 0, total, kind, self, a, b, bytesA, offsetA, lengthA, bytesB, offsetB, lengthB);
+      this.#held.push(record.u8);
+      return true;
+    }
     if (to === self) {
       const at = this.#reserveLocal(total);
       writeRecord(this.#local, at, total, kind, self, a, b, bytesA, offsetA, lengthA, bytesB, offsetB, lengthB);
@@ -115,6 +124,27 @@ export class Mailboxes {
     const record = Bytes.allocate(total);
     writeRecord(record, 0, total, kind, self, a, b, bytesA, offsetA, lengthA, bytesB, offsetB, lengthB);
     return this.#queue(to, record.u8);
+  }
+
+  /** What is sent to this participant waits until `endHold`, but for a served client's reply: that goes before what it has brought about. */
+  hold(to: number): void {
+    this.#heldFor = to;
+  }
+
+  endHold(): void {
+    const to = this.#heldFor;
+    this.#heldFor = NOBODY;
+    if (this.#held.length === 0) return;
+    for (const record of this.#held) {
+      if (to === this.#memory.self) {
+        const at = this.#reserveLocal(record.length);
+        this.#local.u8.set(record, at);
+        this.localBytes += record.length;
+      } else {
+        this.#queue(to, record);
+      }
+    }
+    this.#held = [];
   }
 
   /** True while something waits for room in others' rings: call `flush` again soon. */
@@ -339,6 +369,7 @@ export class Mailboxes {
   }
 }
 
+const NOBODY = -1;
 const FULL = -1;
 const CLOSED = -2;
 

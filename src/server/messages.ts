@@ -6,7 +6,7 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
-import type { MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
+import type { MainTopics, WatchLine, WorkerQuestion } from '../commands/control.js';
 import type { LogLevel, Settings } from '../config/index.js';
 
 /** Kinds of listeners: the pump reports the kind with each connection. */
@@ -32,7 +32,7 @@ export interface ControlStart {
 export type Level = Exclude<LogLevel, 'nothing'>;
 
 export type ToWorker =
-  | { readonly type: 'ask'; readonly askId: number; readonly topic: keyof WorkerTopics; readonly question: unknown }
+  | { readonly type: 'ask'; readonly askId: number; readonly questions: readonly WorkerQuestion[] }
   | { readonly type: 'reply'; readonly askId: number; readonly reply: unknown }
   | { readonly type: 'settings'; readonly askId: number; readonly changes: Partial<Settings> }
   | { readonly type: 'users'; readonly askId: number; readonly change: UserChange }
@@ -61,8 +61,9 @@ export type ToMain =
   | {
       readonly type: 'askWorkers';
       readonly askId: number;
-      readonly topic: keyof WorkerTopics;
-      readonly question: unknown;
+      readonly questions: readonly WorkerQuestion[];
+      /** Not the worker that asks. */
+      readonly othersOnly: boolean;
     }
   | { readonly type: 'askMain'; readonly askId: number; readonly topic: keyof MainTopics; readonly question: unknown };
 

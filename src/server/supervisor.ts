@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
-import type { MainTopics, WorkerTopics } from '../commands/control.js';
+import type { MainTopics, WorkerQuestion } from '../commands/control.js';
 import { configSet, memcachedListeners, rewriteConfigFile, type Settings } from '../config/index.js';
 import {
   Counter,
@@ -251,7 +251,9 @@ export class Supervisor {
         void this.#saver.start();
         return;
       case 'askWorkers':
-        this.#askAll(message.topic, message.question, (answers) => this.#reply(from, message.askId, answers));
+        this.#askAll(message.questions, message.othersOnly ? from : -1, (answers) =>
+          this.#reply(from, message.askId, answers),
+        );
         return;
       case 'lines':
         for (const worker of this.#workers) {
@@ -266,12 +268,19 @@ export class Supervisor {
     }
   }
 
-  #askAll(topic: keyof WorkerTopics, question: unknown, done: (answers: unknown[]) => void): void {
-    this.#broadcast((askId) => ({ type: 'ask', askId, topic, question }), done);
+  /** `done` gets, for each question, the answers of all workers. */
+  #askAll(questions: readonly WorkerQuestion[], except: number, done: (answers: unknown[][]) => void): void {
+    const byQuestion = (answers: unknown[]): unknown[][] =>
+      questions.map((_, i) => answers.map((ofWorker) => (ofWorker as unknown[])[i]));
+    this.#broadcast(
+      (askId) => ({ type: 'ask', askId, questions }),
+      (answers) => done(byQuestion(answers)),
+      except,
+    );
   }
 
-  #broadcast(message: (askId: number) => ToWorker, done: (answers: unknown[]) => void): void {
-    const living = this.#workers.filter((worker) => worker.isReady);
+  #broadcast(message: (askId: number) => ToWorker, done: (answers: unknown[]) => void, except = -1): void {
+    const living = this.#workers.filter((worker) => worker.isReady && worker.index !== except);
     const askId = this.#rollCall.open(
       living.map((worker) => worker.index),
       done,

@@ -9,7 +9,15 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AccessEvent } from '../commands/acl/access.js';
 import { type UserChange, Users } from '../commands/acl/users.js';
 import { clientLine } from '../commands/clients/client-list.js';
-import type { Asker, ClientRow, Control, MainTopics, WatchLine, WorkerTopics } from '../commands/control.js';
+import type {
+  Asker,
+  ClientRow,
+  Control,
+  MainTopics,
+  WatchLine,
+  WorkerQuestion,
+  WorkerTopics,
+} from '../commands/control.js';
 import type { CommandTable } from '../commands/table.js';
 import { configSet, type Settings, type SizeCheck } from '../config/index.js';
 import { Counter, type CounterRow } from '../layout/counters.js';
@@ -123,8 +131,17 @@ export class WorkerControl implements Control {
     question: WorkerTopics[T][0],
     answer: (answers: readonly WorkerTopics[T][1][]) => void,
   ): void {
+    const askId = this.#wait(asker, (reply) => answer((reply as WorkerTopics[T][1][][])[0]));
+    this.post({ type: 'askWorkers', askId, questions: [{ topic, question }], othersOnly: false });
+  }
+
+  askOthers(
+    asker: Asker,
+    questions: readonly WorkerQuestion[],
+    answer: (answers: readonly (readonly unknown[])[]) => void,
+  ): void {
     const askId = this.#wait(asker, answer as (reply: unknown) => void);
-    this.post({ type: 'askWorkers', askId, topic, question });
+    this.post({ type: 'askWorkers', askId, questions, othersOnly: true });
   }
 
   askMain<T extends keyof MainTopics>(
@@ -226,8 +243,8 @@ export class WorkerControl implements Control {
     const host = this.#host!;
     switch (message.type) {
       case 'ask': {
-        const answer = this.#answer(message.topic, message.question);
-        this.post({ type: 'answer', askId: message.askId, answer });
+        const answers = message.questions.map(({ topic, question }) => this.#answer(topic, question));
+        this.post({ type: 'answer', askId: message.askId, answer: answers });
         return;
       }
       case 'reply': {

@@ -285,7 +285,7 @@ test('a client that asks the control plane waits, the others do not, and its lat
   mainPort.on('message', (message: ToMain) => posted.push(message));
   asker.write('= first\nask\n= last\n');
   await turnUntil(() => posted.length > 0);
-  expect(posted[0]).toMatchObject({ type: 'askWorkers', topic: 'slowLogLength' });
+  expect(posted[0]).toMatchObject({ type: 'askWorkers', questions: [{ topic: 'slowLogLength' }] });
   expect(counters.values[Counter.suspendedClients]).toBe(1);
   await ask(other, '= still\n', 'still\n');
   asker.write('= more\n');
@@ -295,7 +295,7 @@ test('a client that asks the control plane waits, the others do not, and its lat
   const reply: ToWorker = {
     type: 'reply',
     askId: posted[0].type === 'askWorkers' ? posted[0].askId : 0,
-    reply: [3, 4],
+    reply: [[3, 4]],
   };
   mainPort.postMessage(reply);
   addon.wake(pump.wakeFd);

@@ -244,7 +244,7 @@ export class BlockedClients {
   }
 
   #serveKey(hash: number, check: number): void {
-    const { interests, feed, gate } = this.#keyspace;
+    const { interests, feed, gate, mailboxes } = this.#keyspace;
     const count = interests.collect(InterestKind.WAITER, hash, check);
     const [seats, pages, units, tickets] = [interests.seats, interests.values, interests.units, interests.tickets].map(
       (found) => found.slice(0, count),
@@ -270,7 +270,8 @@ export class BlockedClients {
         feed.tell(seats[i], hash, check);
         exhausted |= 1 << type;
       } else {
-        const reply = this.#run(pages[i], units[i], isAlone ? null : hash);
+        mailboxes.hold(seats[i]);
+        const reply = this.#attempt(this.#bind(pages[i], units[i]).flags, isAlone ? null : hash);
         if (reply !== null) {
           waits.release(pages[i], units[i], WaitState.SERVED);
           this.#send(seats[i], tickets[i], reply);
@@ -279,6 +280,7 @@ export class BlockedClients {
           // Readers of a stream want different things; one who pops in vain speaks for all behind it.
           if (type !== ItemType.STREAM) exhausted |= 1 << type;
         }
+        mailboxes.endHold();
       }
     }
   }
@@ -286,12 +288,6 @@ export class BlockedClients {
   #send(seat: number, ticket: number, reply: Uint8Array): void {
     const bytes = Bytes.from(reply);
     this.#keyspace.mailboxes.send(seat, MessageKind.SERVED, ticket, 0, bytes, 0, bytes.length, bytes, 0, 0);
-  }
-
-  /** Runs a claimed request with the locks that are held. Null = it still waits. */
-  #run(page: number, unit: number, onlyHash: number | null): Uint8Array | null {
-    const { flags } = this.#bind(page, unit);
-    return this.#attempt(flags, onlyHash);
   }
 
   /** Binds the executor's context to a record's request, for a client as it describes. */
@@ -313,6 +309,7 @@ export class BlockedClients {
     return { flags };
   }
 
+  /** Runs the bound request with the locks that are held. Null = it still waits. */
   #attempt(flags: number, onlyHash: number | null): Uint8Array | null {
     const { context } = this.#executor;
     this.#capture.start(context.client.protocol);

@@ -116,6 +116,8 @@ export class Hub {
   turn(nowMs: number): void {
     this.blocked.turn(nowMs);
     this.deliver();
+    // What others have changed has been answered there: it is told before anything is answered that was sent later.
+    this.tracking.tellChanged();
     if (this.mailboxes.hasBacklog) this.mailboxes.flush();
     if (this.#listeners.size > 0 && nowMs >= this.#nextLimitsMs) this.#checkLimits(nowMs);
   }

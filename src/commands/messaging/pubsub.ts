@@ -89,14 +89,11 @@ export function matchingNames(subscribers: Subscribers, pattern: string | null):
 }
 
 function listChannels(context: Context, isShard: boolean): void {
-  const { reply, environment, executor } = context;
+  const { environment, executor } = context;
   const pattern = context.argc > 2 ? context.argString(2) : null;
   if ((environment.control?.workerCount ?? 1) === 1) {
     const { channels, shardChannels } = executor.hub.subscriptions;
     return replyNames(context, matchingNames(isShard ? shardChannels : channels, pattern));
-  }
-  if (context.inTransaction) {
-    return reply.error('ERR the channels of all workers cannot be listed inside a transaction');
   }
   context.askWorkers('channels', { pattern, isShard }, (answers) => replyNames(context, [...new Set(answers.flat())]));
 }
@@ -163,8 +160,9 @@ function sub(
   complexity: string,
   args: readonly ArgumentSpec[],
   run: (context: Context) => void,
+  flags: number = PUBSUB,
 ): CommandSpec {
-  return command(name, arity, PUBSUB, since, summary, complexity, args, run);
+  return command(name, arity, flags, since, summary, complexity, args, run);
 }
 
 export const pubsub: readonly CommandSpec[] = [
@@ -269,6 +267,7 @@ export const pubsub: readonly CommandSpec[] = [
         'O(N), N being the number of channels',
         [patternArg('pattern', { optional: true })],
         (context) => listChannels(context, false),
+        PUBSUB | Flag.ASKS,
       ),
       sub(
         'numsub',
@@ -288,6 +287,7 @@ export const pubsub: readonly CommandSpec[] = [
         'O(N), N being the number of shard channels',
         [patternArg('pattern', { optional: true })],
         (context) => listChannels(context, true),
+        PUBSUB | Flag.ASKS,
       ),
       sub(
         'shardnumsub',

@@ -245,13 +245,15 @@ export class TrackingTable {
     return this.#hasChanged || this.#stale.length > 0;
   }
 
-  /** The turn's commands have been answered: sends what has changed under the prefixes. */
+  /** The turn's commands have been answered. */
   endTurn(): void {
-    if (this.#hasChanged) this.#sendChanged();
+    this.tellChanged();
     if (this.#stale.length > 0) this.#untrackStale();
   }
 
-  #sendChanged(): void {
+  /** Sends what has changed under the prefixes so far. */
+  tellChanged(): void {
+    if (!this.#hasChanged) return;
     this.#hasChanged = false;
     for (const name of [...this.#prefixes.keys()].sort()) {
       const { clients, changed } = this.#prefixes.get(name)!;

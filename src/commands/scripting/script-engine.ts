@@ -106,6 +106,8 @@ export class ScriptEngine {
     client.user = context.client.user;
     client.unrestrictedAt = context.client.unrestrictedAt;
     client.noTouch = context.client.noTouch;
+    const { pool } = context.keyspace;
+    pool.ignoresLimit = allowsOom;
     try {
       const bytes = this.enter(context, id, keyCount);
       if ((this.runs++ & PUBLISH_MASK) === 0) this.publishMemory();
@@ -114,6 +116,8 @@ export class ScriptEngine {
     } catch (error) {
       this.scripting.replies();
       throw error;
+    } finally {
+      pool.ignoresLimit = false;
     }
   }
 

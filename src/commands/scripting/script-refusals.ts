@@ -15,7 +15,8 @@ export function refusalInScript(context: Context, command: Command, run: ScriptR
   if (!command.accepts(context.argc) || command.run === null) {
     return 'ERR Wrong number of args calling Redis command from script';
   }
-  const isDenied = (command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI | Flag.ASKS)) !== 0;
+  const asksOthers = command.has(Flag.ASKS) && (context.environment.control?.workerCount ?? 1) !== 1;
+  const isDenied = asksOthers || (command.flags & (Flag.NOSCRIPT | Flag.NO_MULTI)) !== 0;
   if (isDenied && !(run.mayDebug && command.spec.name === 'debug')) {
     return 'ERR This Redis command is not allowed from script';
   }

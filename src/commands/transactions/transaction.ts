@@ -40,6 +40,10 @@ export class Transaction {
   runsAlone = false;
   /** Keys under which something may be stored that takes more memory. */
   growingKeys = 0;
+  /** What other workers have answered, by the number of the command that asks (see questions); null = nobody was asked. */
+  answers: ReadonlyMap<number, readonly unknown[]> | null = null;
+  /** The command that EXEC runs, counted from 0. */
+  current = 0;
   private requests = new Int32Array(16 * Queued.WORDS);
   private used = 0;
   private pairs = 0;
@@ -96,6 +100,11 @@ export class Transaction {
     return this.requests[i * Queued.WORDS + Queued.HASH];
   }
 
+  /** Answers to the command that runs: one of each other worker. */
+  get othersAnswers(): readonly unknown[] {
+    return this.answers?.get(this.current) ?? [];
+  }
+
   /** What it takes of the heap. */
   get memoryBytes(): number {
     return this.bytes.length + this.args.byteLength + this.count * COMMAND_BYTES;
@@ -113,6 +122,7 @@ export class Transaction {
     this.flags = 0;
     this.runsAlone = false;
     this.growingKeys = 0;
+    this.answers = null;
     this.used = 0;
     this.pairs = 0;
     return true;
