@@ -138,8 +138,8 @@ export interface WorkerTopics {
   /** Gets, hits, sets and deletes by key prefix. */
   memcachedPrefixes: [question: null, answer: readonly PrefixCounts[]];
   memcachedPrefixesReset: [question: null, answer: true];
-  /** Empty list: all. Answer: how many events were reset. */
-  latencyReset: [question: { readonly events: readonly string[] }, answer: number];
+  /** Empty list: all. Answer: the events that there were. */
+  latencyReset: [question: { readonly events: readonly string[] }, answer: readonly string[]];
 }
 
 /** One question of WorkerTopics. */

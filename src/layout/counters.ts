@@ -105,6 +105,9 @@ export const enum Counter {
   evictedClients = 90,
   /** Pairs of a tracked key and a client (gauge). */
   trackedItems = 91,
+  /** Channels and shard channels that clients of this worker subscribe to (gauges). */
+  pubsubChannels = 92,
+  pubsubShardChannels = 93,
   /** Error replies with other codes: layout/error-names says which; ERROR_NAMES_MAX of them. */
   otherErrors = 96,
   COUNT = 144,
@@ -347,6 +350,8 @@ export const GAUGES: readonly Counter[] = [
   Counter.blockedClients,
   Counter.pausedClients,
   Counter.pubsubClients,
+  Counter.pubsubChannels,
+  Counter.pubsubShardChannels,
   Counter.trackingClients,
   Counter.trackedKeys,
   Counter.trackedItems,

@@ -45,12 +45,10 @@ export class LatencyMonitor {
     return found;
   }
 
-  /** Forgets the named events, or all; returns how many there were. */
-  reset(events: readonly string[]): number {
+  /** Forgets the named events, or all; returns those that there were. */
+  reset(events: readonly string[]): string[] {
     const names = events.length === 0 ? [...this.#events.keys()] : events;
-    let count = 0;
-    for (const name of names) if (this.#events.delete(name)) count++;
-    return count;
+    return names.filter((name) => this.#events.delete(name));
   }
 
   #historyOf(event: string): History {

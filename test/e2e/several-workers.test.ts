@@ -132,6 +132,41 @@ describe('a transaction on one of two workers', { timeout: 60_000 }, () => {
   });
 });
 
+describe('the logs of two workers', { timeout: 60_000 }, () => {
+  it('are one: no longer than they may be, a sample a second, each event once', async () => {
+    const clients = [await connectTo(0), await connectTo(1)];
+    const [one, other] = clients;
+    await ask(one, 'CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 5 latency-monitor-threshold 1');
+    await ask(one, 'LATENCY RESET');
+    for (let i = 0; i < 6; i++) for (const client of clients) await ask(client, `ECHO ${i}`);
+    expect(await ask(one, 'SLOWLOG LEN')).toBe(5);
+    expect(((await ask(other, 'SLOWLOG GET -1')) as unknown[]).length).toBe(5);
+    for (let i = 0; i < 3; i++) {
+      for (const client of clients) send(client, 'DEBUG SLEEP 0.01');
+      for (const client of clients) expect(await receive(client)).toBe('+OK\r\n');
+    }
+    const samples = (await ask(one, 'LATENCY HISTORY command')) as [number, number][];
+    const seconds = samples.map(([second]) => second);
+    expect(seconds).toEqual([...new Set(seconds)].sort());
+    expect(await ask(other, 'LATENCY RESET command')).toBe(1);
+    expect(await ask(one, 'LATENCY HISTORY command')).toEqual([]);
+    await ask(one, 'CONFIG SET slowlog-log-slower-than 10000 slowlog-max-len 128 latency-monitor-threshold 0');
+  });
+
+  it('INFO counts channels', async () => {
+    const [one, other] = [await connectTo(0), await connectTo(1)];
+    await ask(one, 'SUBSCRIBE a');
+    send(other, 'SSUBSCRIBE b');
+    await receive(other);
+    const asker = await connectTo(0);
+    const info = String(await ask(asker, 'INFO stats'));
+    expect(info).toContain('pubsub_channels:1\r\n');
+    expect(info).toContain('pubsubshard_channels:1\r\n');
+    one.destroy();
+    await expect.poll(() => ask(asker, 'INFO stats')).toContain('pubsub_channels:0\r\n');
+  });
+});
+
 describe('invalidations from the other worker', { timeout: 60_000 }, () => {
   it('of a prefix come before the reply to what is sent later', async () => {
     const [here, there] = [await connectTo(0), await connectTo(1)];

@@ -6,6 +6,7 @@
  * client subscribes to it, and the shared count is that map's number of clients.
  */
 import { Bytes } from '../../layout/bytes.js';
+import { Counter } from '../../layout/counters.js';
 import { InterestKind } from '../../layout/interest.js';
 import { MessageKind } from '../../layout/mailbox.js';
 import { Participant, Super } from '../../layout/superblock.js';
@@ -88,6 +89,7 @@ export class Subscriptions {
     const clients = map.get(name);
     if (clients === undefined) map.set(name, new Set([client]));
     else clients.add(client);
+    this.#countNames();
     return true;
   }
 
@@ -100,6 +102,7 @@ export class Subscriptions {
     const clients = map.get(name)!;
     clients.delete(client);
     if (clients.size === 0) map.delete(name);
+    this.#countNames();
     const { count, shardChannels } = client.subscription!;
     if (count + shardChannels.size === 0) {
       client.attention &= ~Attention.SUBSCRIBED;
@@ -115,6 +118,11 @@ export class Subscriptions {
       for (const name of [...this.namesOf(client, scope)]) this.unsubscribe(client, scope, name);
     }
     client.subscription = null;
+  }
+
+  #countNames(): void {
+    this.#counters[Counter.pubsubChannels] = this.channels.size;
+    this.#counters[Counter.pubsubShardChannels] = this.shardChannels.size;
   }
 
   /** Tells the other participants of one subscriber more or less. */

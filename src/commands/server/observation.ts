@@ -3,7 +3,7 @@
  */
 import { type ArgumentSpec, integerArg, optional, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
-import type { LatencyEvent, SlowLogEntry } from '../control.js';
+import type { LatencyEvent, LatencySample, SlowLogEntry } from '../control.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { helpCommand } from './help.js';
 import { latencyGraph, latencyHistogram } from './latency.js';
@@ -11,8 +11,8 @@ import { latencyGraph, latencyHistogram } from './latency.js';
 const SLOWLOG = Flag.ADMIN | Flag.LOADING | Flag.STALE | Flag.ASKS;
 const LATENCY = SLOWLOG | Flag.NOSCRIPT;
 const SLOWLOG_DEFAULT = 10;
-/** More than any slow log may hold. */
-const EVERYTHING = 1_000_000;
+/** Most samples that an event has. */
+const SAMPLES_MAX = 160;
 
 // ---- SLOWLOG
 
@@ -23,9 +23,11 @@ function slowLogGet(context: Context): void {
   if (context.argc === 3) {
     count = context.argInteger(2);
     if (Number.isNaN(count) || count < -1) return reply.error('ERR count should be greater than or equal to -1');
-    if (count === -1) count = EVERYTHING;
   }
-  context.askWorkers('slowLogGet', { count: Math.min(count, EVERYTHING) }, (answers) => {
+  // Each worker keeps as many as all of them together are to have.
+  const { slowlogMaxLen } = context.environment.settings;
+  count = count === -1 ? slowlogMaxLen : Math.min(count, slowlogMaxLen);
+  context.askWorkers('slowLogGet', { count }, (answers) => {
     const newest = answers.flat().sort((a, b) => b.id - a.id);
     const entries = newest.slice(0, count);
     reply.array(entries.length);
@@ -46,7 +48,11 @@ function replySlowEntry({ reply }: Context, entry: SlowLogEntry): void {
 
 function slowLogLength(context: Context): void {
   const { reply } = context;
-  context.askWorkers('slowLogLength', null, (answers) => reply.integer(answers.reduce((sum, n) => sum + n, 0)));
+  const { slowlogMaxLen } = context.environment.settings;
+  context.askWorkers('slowLogLength', null, (answers) => {
+    const sum = answers.reduce((total, length) => total + length, 0);
+    reply.integer(Math.min(sum, slowlogMaxLen));
+  });
 }
 
 function slowLogReset(context: Context): void {
@@ -55,6 +61,17 @@ function slowLogReset(context: Context): void {
 }
 
 // ---- LATENCY
+
+/** The newest of both in order of time, at most one a second: the worse. */
+function mergeSamples(a: readonly LatencySample[], b: readonly LatencySample[]): LatencySample[] {
+  const worst = new Map<number, LatencySample>();
+  for (const sample of [...a, ...b]) {
+    const known = worst.get(sample.unixSeconds);
+    if (known === undefined || known.milliseconds < sample.milliseconds) worst.set(sample.unixSeconds, sample);
+  }
+  const merged = [...worst.values()].sort((one, other) => one.unixSeconds - other.unixSeconds);
+  return merged.slice(-SAMPLES_MAX);
+}
 
 /** The events of all workers, one element for each name, samples in order of time. */
 function mergeEvents(answers: readonly (readonly LatencyEvent[])[]): LatencyEvent[] {
@@ -67,7 +84,7 @@ function mergeEvents(answers: readonly (readonly LatencyEvent[])[]): LatencyEven
         ? event
         : {
             event: event.event,
-            samples: [...known.samples, ...event.samples].sort((a, b) => a.unixSeconds - b.unixSeconds),
+            samples: mergeSamples(known.samples, event.samples),
             maxMilliseconds: Math.max(known.maxMilliseconds, event.maxMilliseconds),
           },
     );
@@ -108,7 +125,7 @@ function latencyReset(context: Context): void {
   const { reply } = context;
   const events: string[] = [];
   for (let i = 2; i < context.argc; i++) events.push(context.argString(i));
-  context.askWorkers('latencyReset', { events }, (answers) => reply.integer(Math.max(0, ...answers)));
+  context.askWorkers('latencyReset', { events }, (answers) => reply.integer(new Set(answers.flat()).size));
 }
 
 function graph(context: Context): void {
