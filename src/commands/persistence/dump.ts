@@ -9,6 +9,7 @@ import { payloadBytes } from '../../rdb/payload.js';
 import { Notify } from '../../store/change-feed.js';
 import { restoreUse } from '../../store/restored-use.js';
 import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.js';
+import { storeInSteps } from '../collections/long-store.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
@@ -17,7 +18,7 @@ import type { LongWork, Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
 import { payloadOf } from './dump-payload.js';
 import type { GatheredValue } from './gathered-value.js';
-import { isLongValue, restoreInSteps } from './restore-in-steps.js';
+import { isLarge, placeValue } from './large-value.js';
 import { ValueStore } from './value-store.js';
 
 const BUSY_KEY = 'BUSYKEY Target key name already exists.';
@@ -113,7 +114,7 @@ function restore(context: Context): void {
       context.notify(Notify.GENERIC, 'del', 1);
     }
     reply.ok();
-  } else if (isLongValue(context, gathered)) {
+  } else if (isLarge(context.environment.settings, gathered.type, gathered.count)) {
     const value = gathered.take();
     const { idleS, frequency } = options;
     return takeSteps(context, 0, 1, (work) => storeLong(context, work, value, expiryMs, idleS, frequency));
@@ -134,7 +135,8 @@ function* storeLong(
   idleS: number,
   frequency: number,
 ): Steps {
-  if (!(yield* restoreInSteps(context, work, value, expiryMs))) return;
+  const placed = yield* placeValue(context.keyspace, context.keyHash, value);
+  if (!(yield* storeInSteps(context, work, 0, { ...placed, expiryMs }))) return;
   if (context.findKey()) restoreUse(context.keyspace, idleS, frequency);
   context.notify(Notify.GENERIC, 'restore', 1);
   context.reply.ok();

@@ -6,10 +6,12 @@
  */
 import type { Settings } from '../../config/index.js';
 import type { Bytes } from '../../layout/bytes.js';
+import { ItemType } from '../../layout/item.js';
 import { Change, type Collection, HASHES, LISTS, SETS, SORTED_SETS } from '../../store/collections/collection.js';
 import { HashMark } from '../../store/collections/forms.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { Added, addMember } from '../sets/set-members.js';
+import type { GatheredValue } from './gathered-value.js';
 
 export const enum Stored {
   DONE = 0,
@@ -104,6 +106,23 @@ export class ElementStore {
     if (change !== Change.DONE || expiryMs === 0) return stored(change);
     this.#storing.keyspace.noteFieldExpiry(this.#keyHash);
     return (hash.marks & HashMark.EXPIRES) !== 0 ? Stored.DONE : stored(hash.setMarks(HashMark.EXPIRES));
+  }
+
+  /** Element `i` of what has been gathered. */
+  addGathered({ type, keys, values, numbers }: GatheredValue, i: number): Stored {
+    const { bytes } = keys;
+    const offset = keys.offsets[i];
+    const length = keys.lengths[i];
+    switch (type) {
+      case ItemType.LIST:
+        return this.push(bytes, offset, length);
+      case ItemType.SET:
+        return this.addMember(bytes, offset, length);
+      case ItemType.ZSET:
+        return this.addScored(numbers[i], bytes, offset, length);
+      default:
+        return this.addPair(bytes, offset, length, values.bytes, values.offsets[i], values.lengths[i], numbers[i]);
+    }
   }
 
   /** Deletes what there is of it. */

@@ -16,9 +16,15 @@ import type { Keyspace } from '../../store/keyspace.js';
 import { restoreUse } from '../../store/restored-use.js';
 import type { StreamId } from '../../store/streams/stream-id.js';
 import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored } from './element-store.js';
+import { GatheredValue } from './gathered-value.js';
+import { isLarge, storeLarge } from './large-value.js';
 import { NO_MEMORY_LEFT, StreamStore } from './stream-store.js';
 
 const MAX_KEY_BYTES = 65_535;
+
+/** Larger collections are stored element by element: what is gathered lies outside the pool. */
+const GATHERED_MAX = 1 << 22;
+const GATHERED_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Takes a value that nobody wants. */
 const NOWHERE: ValueSink = {
@@ -46,6 +52,9 @@ export class LoadSink implements FileSink, ValueSink {
   readonly #settings: Readonly<Settings>;
   readonly #elements: ElementStore;
   readonly #streams: StreamStore;
+  /** A large collection is gathered first. */
+  readonly #gathered: GatheredValue;
+  #isGathered = false;
   readonly #replaces: boolean;
   #db = 0;
   #hash = 0;
@@ -64,6 +73,7 @@ export class LoadSink implements FileSink, ValueSink {
     this.#settings = settings;
     this.#elements = new ElementStore({ keyspace, environment: { settings } });
     this.#streams = new StreamStore(keyspace);
+    this.#gathered = new GatheredValue(keyspace);
   }
 
   select(db: number): void {
@@ -107,6 +117,15 @@ export class LoadSink implements FileSink, ValueSink {
     const shape =
       type === ItemType.LIST ? LISTS : type === ItemType.SET ? SETS : type === ItemType.ZSET ? SORTED_SETS : HASHES;
     this.#elements.open(shape, this.#hash, this.#db, bytes, offset, length, Math.max(1, count));
+    // Lists come in their order.
+    this.#isGathered = type !== ItemType.LIST && count <= GATHERED_MAX && isLarge(this.#settings, type, count);
+    if (this.#isGathered) this.#gathered.begin(type);
+  }
+
+  /** After each gathered element: they may have become too many bytes. */
+  #checkBytes(): void {
+    const { keys, values } = this.#gathered;
+    if (keys.bytes.length + values.bytes.length > GATHERED_BYTES_MAX) this.#spill();
   }
 
   text(bytes: Bytes, offset: number, length: number): void {
@@ -119,6 +138,10 @@ export class LoadSink implements FileSink, ValueSink {
   }
 
   element(bytes: Bytes, offset: number, length: number): void {
+    if (this.#isGathered) {
+      this.#gathered.element(bytes, offset, length);
+      return this.#checkBytes();
+    }
     const elements = this.#elements;
     check(
       this.#type === ItemType.LIST ? elements.push(bytes, offset, length) : elements.addMember(bytes, offset, length),
@@ -126,6 +149,10 @@ export class LoadSink implements FileSink, ValueSink {
   }
 
   scored(score: number, bytes: Bytes, offset: number, length: number): void {
+    if (this.#isGathered) {
+      this.#gathered.scored(score, bytes, offset, length);
+      return this.#checkBytes();
+    }
     check(this.#elements.addScored(score, bytes, offset, length));
   }
 
@@ -139,6 +166,10 @@ export class LoadSink implements FileSink, ValueSink {
     expiryMs: number,
   ): void {
     if (expiryMs !== 0 && expiryMs <= this.#keyspace.nowMs) return;
+    if (this.#isGathered) {
+      this.#gathered.pair(bytes, offset, length, value, valueOffset, valueLength, expiryMs);
+      return this.#checkBytes();
+    }
     check(this.#elements.addPair(bytes, offset, length, value, valueOffset, valueLength, expiryMs));
   }
 
@@ -168,6 +199,7 @@ export class LoadSink implements FileSink, ValueSink {
       return;
     }
     const keyspace = this.#keyspace;
+    if (this.#isGathered) this.#storeGathered();
     const isString = this.#type === ItemType.STRING;
     const mustBeFound = !isString && (this.#expiryMs !== 0 || this.#idleS >= 0 || this.#frequency >= 0);
     // A hash all of whose fields have run out is not there.
@@ -177,6 +209,25 @@ export class LoadSink implements FileSink, ValueSink {
     }
     this.loadedKeys++;
     this.#unlock();
+  }
+
+  #storeGathered(): void {
+    const gathered = this.#gathered;
+    const { type, count } = gathered;
+    // Of a hash's fields many may have run out.
+    if (!isLarge(this.#settings, type, count)) return this.#spill();
+    this.#isGathered = false;
+    const isStored = storeLarge(this.#keyspace, this.#hash, gathered, this.#elements.collection);
+    gathered.clear();
+    if (!isStored) throw new RdbError(NO_MEMORY_LEFT);
+  }
+
+  /** What has been gathered is stored as it came, and so is what follows. */
+  #spill(): void {
+    const gathered = this.#gathered;
+    this.#isGathered = false;
+    for (let i = 0; i < gathered.count; i++) check(this.#elements.addGathered(gathered, i));
+    gathered.clear();
   }
 
   library(code: Uint8Array): void {
@@ -195,6 +246,8 @@ export class LoadSink implements FileSink, ValueSink {
   /** After an error: releases the lock, if there is one. */
   abandon(): void {
     if (!this.#isLocked) return;
+    this.#isGathered = false;
+    this.#gathered.clear();
     this.#keyspace.dropStaged();
     this.#unlock();
   }

@@ -4,6 +4,7 @@
  * The key's lock is held. Owns the value in hand. Invariant: the payload has been read and checked to its end before the store is touched; the
  * collection is made as a draft, which takes the key's place in one step: without memory for it the key stays as it was.
  */
+import type { Settings } from '../../config/index.js';
 import type { Bytes } from '../../layout/bytes.js';
 import { ItemType } from '../../layout/item.js';
 import { RdbError } from '../../rdb/format.js';
@@ -14,6 +15,7 @@ import { publish } from '../../store/collections/draft.js';
 import type { Keyspace } from '../../store/keyspace.js';
 import { ElementStore, HASHES, LISTS, SETS, SORTED_SETS, Stored, type Storing } from './element-store.js';
 import { GatheredValue } from './gathered-value.js';
+import { isLarge, storeLarge } from './large-value.js';
 import { StreamStore } from './stream-store.js';
 
 /** Where a value goes. */
@@ -28,6 +30,7 @@ export interface Target {
 export class ValueStore {
   readonly gathered: GatheredValue;
   readonly #keyspace: Keyspace;
+  readonly #settings: Readonly<Settings>;
   readonly #elements: ElementStore;
   readonly #streams: StreamStore;
   readonly #reader = new RdbReader();
@@ -35,6 +38,7 @@ export class ValueStore {
 
   constructor(storing: Storing) {
     this.#keyspace = storing.keyspace;
+    this.#settings = storing.environment.settings;
     this.gathered = new GatheredValue(storing.keyspace);
     this.#elements = new ElementStore(storing);
     this.#streams = new StreamStore(storing.keyspace);
@@ -64,8 +68,12 @@ export class ValueStore {
     const into = this.#elements;
     const { count, type } = this.gathered;
     into.openDraft(shapeOf(type), target.hash, target.key, target.offset, target.length, count);
+    if (isLarge(this.#settings, type, count)) {
+      if (!storeLarge(this.#keyspace, target.hash, this.gathered, into.collection)) return false;
+      return this.#replaceBy(into.collection, target);
+    }
     for (let i = 0; i < count; i++) {
-      if (this.#storeElement(i) === Stored.DONE) continue;
+      if (into.addGathered(this.gathered, i) === Stored.DONE) continue;
       into.undo();
       return false;
     }
@@ -90,24 +98,6 @@ export class ValueStore {
   /** Gives the key to the draft; false = no memory: the draft is gone. */
   #replaceBy(draft: Collection, { hash, db, key, offset, length }: Target): boolean {
     return publish(this.#keyspace, draft, hash, db, key, offset, length);
-  }
-
-  #storeElement(i: number): Stored {
-    const into = this.#elements;
-    const { type, keys, values, numbers } = this.gathered;
-    const { bytes } = keys;
-    const offset = keys.offsets[i];
-    const length = keys.lengths[i];
-    switch (type) {
-      case ItemType.LIST:
-        return into.push(bytes, offset, length);
-      case ItemType.SET:
-        return into.addMember(bytes, offset, length);
-      case ItemType.ZSET:
-        return into.addScored(numbers[i], bytes, offset, length);
-      default:
-        return into.addPair(bytes, offset, length, values.bytes, values.offsets[i], values.lengths[i], numbers[i]);
-    }
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { Notify } from '../../store/change-feed.js';
 import { Change, type Collection, SORTED_SETS } from '../../store/collections/collection.js';
+import type { Keyspace } from '../../store/keyspace.js';
 import { type LongResult, storeInSteps } from '../collections/long-store.js';
 import { orderByHash, sortInSteps } from '../collections/ordering.js';
 import { TableSource } from '../collections/table-source.js';
@@ -112,15 +113,15 @@ export function* storeLong(context: Context, work: LongWork, own: ScoredMembers,
   if (!isLong(size) || size <= context.environment.settings.zsetMaxListpackEntries) {
     return storeNow(context, own, event, k);
   }
-  if (!(yield* storeInSteps(context, work, k, yield* placeMembers(context, own)))) return;
+  if (!(yield* storeInSteps(context, work, k, yield* placeMembers(context.keyspace, own)))) return;
   context.notify(Notify.ZSET, event, context.keyArguments[k]);
   context.reply.integer(size);
 }
 
 /** Puts gathered members in the order of both trees of a sorted set. */
-export function* placeMembers(context: Context, own: ScoredMembers): Steps<LongResult> {
+export function* placeMembers(keyspace: Keyspace, own: ScoredMembers): Steps<LongResult> {
   const order = yield* sortedInSteps(own);
-  const side = yield* sideMembers(context, own, order);
+  const side = yield* sideMembers(keyspace, own, order);
   const source = new TableSource(own.table, order, { scores: own.scores });
   return { shape: SORTED_SETS, count: own.table.size, source, side };
 }
@@ -143,8 +144,7 @@ export function compareScoreBytes(a: number, b: number): number {
   return high === 0 ? scoreBytes.getUint32(4) - scoreBytes.getUint32(12) : high;
 }
 
-function* sideMembers(context: Context, own: ScoredMembers, order: Uint32Array) {
-  const { keyspace } = context;
+function* sideMembers(keyspace: Keyspace, own: ScoredMembers, order: Uint32Array) {
   const { table, scores } = own;
   const { hashes, bytes, offsets, lengths } = table;
   for (let n = 0; n < order.length; n++) {
