@@ -180,7 +180,17 @@ export abstract class ItemFinder {
     return this.found;
   }
 
-  /** The same in a physical database, which no number need lead to. */
+  /** As find, for the key that the command has changed last, most likely: its entry is not looked for while the cursor stands on it. */
+  findAgain(hash: number, db: number, bytes: Bytes, offset: number, length: number): boolean {
+    const identity = length | (this.ctl[this.databaseTable + db] << Item.DB_SHIFT);
+    if (this.#cursorHash === hash) {
+      this.restore();
+      if (this.#isAtKey(hash, identity, bytes, offset, length)) return this.#reach(hash);
+    }
+    return this.find(hash, db, bytes, offset, length);
+  }
+
+  /** As find, in a physical database, which no number need lead to. */
   findIn(hash: number, database: number, bytes: Bytes, offset: number, length: number): boolean {
     this.foundOffset = -1;
     return this.findKey(hash, database, bytes, offset, length);

@@ -11,9 +11,10 @@
  */
 import { type Bytes, bytesEqual } from '../../layout/bytes.js';
 import { ALL_DATABASES, Doubt, EffectKind, PLAIN_STRING } from '../../layout/effects.js';
-import { ItemType } from '../../layout/item.js';
+import { Item, ItemType } from '../../layout/item.js';
 import { Database, Participant, Shard, Super } from '../../layout/superblock.js';
 import { addon } from '../../native/addon.js';
+import { copyBytes } from '../../native/copy.js';
 import type { Keyspace } from '../keyspace.js';
 import { ChangedKeys, Mark } from './changed-keys.js';
 import { RecordBuffer } from './record-buffer.js';
@@ -199,7 +200,26 @@ export class Effects {
 
   /** Writes down what has changed, if anything has. The locks are held. */
   emitPending(): void {
+    if (this.#changed.count === 1 && this.#commands.length === 0 && this.#emitString()) return;
     if (this.#changed.count !== 0 || this.#commands.length !== 0) this.#emit();
+  }
+
+  /** Most records: the state of one string. It is written where it will lie; false = it is none, or there is no room for that. */
+  #emitString(): boolean {
+    const keyspace = this.#keyspace;
+    const changed = this.#changed;
+    const db = this.#logicalOf(changed.database(0));
+    if ((changed.marks(0) & Mark.STATE) === 0 || db < 0) return false;
+    if (!keyspace.findAgain(changed.hash(0), db, changed.names.bytes, changed.offset(0), changed.length(0)))
+      return false;
+    if (keyspace.type !== ItemType.STRING) return false;
+    const window = this.#ring.open(KEY_BYTES + keyspace.keyLength + VALUE_BYTES + keyspace.valueLength);
+    if (window === null) return false;
+    this.#state(window, db);
+    this.#ring.close(keyspace.nowMs);
+    this.onRecord?.();
+    changed.clear();
+    return true;
   }
 
   #emit(): void {
@@ -256,7 +276,7 @@ export class Effects {
   }
 
   #expiry(buffer: RecordBuffer, db: number): void {
-    writeKey(this.#keyspace, buffer, EffectKind.EXPIRY, db, 0);
+    writeKey(this.#keyspace, buffer, EffectKind.EXPIRY, db, 0, 0);
     buffer.int64(this.#keyspace.expiryMs);
   }
 
@@ -276,18 +296,23 @@ export class Effects {
 
 const WAIT_STEP_MS = 2;
 const MAX_WORDS = 0xffff;
+const TWO_32 = 0x1_0000_0000;
 const head = new RecordBuffer();
 
-/** Begins an effect on the item that the cursor stands on. */
-function writeKey(keyspace: Keyspace, buffer: RecordBuffer, kind: EffectKind, db: number, encoding: number): void {
+/** Begins an effect on the item that the cursor stands on. `a`, `b`: see layout/effects. */
+function writeKey(keyspace: Keyspace, buffer: RecordBuffer, kind: EffectKind, db: number, a: number, b: number): void {
   const { keyLength } = keyspace;
-  buffer.byte(kind);
-  buffer.byte(db);
-  buffer.byte(encoding);
-  buffer.byte(0);
-  buffer.int64(keyspace.version);
-  buffer.int16(keyLength);
-  buffer.raw(keyspace.keyBytes, keyspace.keyOffset, keyLength);
+  const { i32 } = keyspace.keyBytes;
+  const header = keyspace.itemOffset >>> 2;
+  buffer.reserve(KEY_BYTES + keyLength);
+  const { view } = buffer.bytes;
+  const at = buffer.length;
+  view.setInt32(at, kind | (db << 8) | (a << 16) | (b << 24), true);
+  view.setInt32(at + 4, i32[header + Item.VERSION_LOW_WORD], true);
+  view.setInt32(at + 8, i32[header + Item.VERSION_HIGH_WORD], true);
+  view.setUint16(at + 12, keyLength, true);
+  copyBytes(buffer.bytes, at + KEY_BYTES, keyspace.keyBytes, keyspace.keyOffset, keyLength);
+  buffer.length = at + KEY_BYTES + keyLength;
 }
 
 /** Writes the state of the item that the cursor stands on; of a hash none of whose fields are left, its deletion. False = it cannot. */
@@ -299,16 +324,14 @@ export function writeState(
 ): boolean {
   const { clientFlags, expiryMs } = keyspace;
   if (keyspace.type === ItemType.STRING) {
-    const at = buffer.length;
-    writeKey(keyspace, buffer, EffectKind.STATE, db, keyspace.encoding);
-    buffer.bytes.u8[at + TYPE_BYTE] = PLAIN_STRING;
+    writeKey(keyspace, buffer, EffectKind.STATE, db, keyspace.encoding, PLAIN_STRING);
     writeValue(buffer, clientFlags, expiryMs, keyspace.value, keyspace.valueOffset, keyspace.valueLength);
     return true;
   }
   if (encoder === null) return false;
   // Reading a collection may let go of the item for a while, which may then lie elsewhere: its key is kept first.
   head.clear();
-  writeKey(keyspace, head, EffectKind.STATE, db, 0);
+  writeKey(keyspace, head, EffectKind.STATE, db, 0, 0);
   const type = encoder.encode(keyspace);
   head.bytes.u8[KIND_BYTE] = type < 0 ? EffectKind.DELETION : EffectKind.STATE;
   head.bytes.u8[TYPE_BYTE] = Math.max(0, type);
@@ -325,10 +348,15 @@ function writeValue(
   offset: number,
   length: number,
 ): void {
-  buffer.int32(clientFlags);
-  buffer.int64(expiryMs);
-  buffer.int32(length);
-  buffer.raw(value, offset, length);
+  buffer.reserve(VALUE_BYTES + length);
+  const { view } = buffer.bytes;
+  const at = buffer.length;
+  view.setInt32(at, clientFlags, true);
+  view.setInt32(at + 4, expiryMs | 0, true);
+  view.setInt32(at + 8, expiryMs === 0 ? 0 : Math.floor(expiryMs / TWO_32), true);
+  view.setInt32(at + 12, length, true);
+  copyBytes(buffer.bytes, at + VALUE_BYTES, value, offset, length);
+  buffer.length = at + VALUE_BYTES + length;
 }
 
 /** Takes the commands on a key out of what is to be written. */
@@ -358,6 +386,9 @@ function dropCommands(commands: RecordBuffer, db: number, key: Bytes, offset: nu
 
 const KIND_BYTE = 0;
 const TYPE_BYTE = 3;
+/** What stands in front of a key, and of a value. */
+const KEY_BYTES = 14;
+const VALUE_BYTES = 16;
 /** Of a command, its words apart; of a flush or a swap. */
 const COMMAND_BYTES = 12;
 const FLUSH_BYTES = 4;

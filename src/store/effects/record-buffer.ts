@@ -1,4 +1,7 @@
-/** A buffer of mapped memory that grows, for what is written down of a change: native copies reach it. Owns its arena. */
+/**
+ * A buffer of mapped memory that grows, for what is written down of a change: native copies reach it. Owns its arena, unless it is a window of
+ * memory that others own: whoever opens that has looked that there is room.
+ */
 import { Bytes } from '../../layout/bytes.js';
 import { addon } from '../../native/addon.js';
 import { copyBytes } from '../../native/copy.js';
@@ -9,8 +12,12 @@ const KEPT_BYTES_MAX = 4 << 20;
 const TWO_32 = 0x1_0000_0000;
 
 export class RecordBuffer {
-  bytes = allocate(FIRST_BYTES);
+  bytes: Bytes;
   length = 0;
+
+  constructor(window?: Bytes) {
+    this.bytes = window ?? allocate(FIRST_BYTES);
+  }
 
   clear(): void {
     this.length = 0;

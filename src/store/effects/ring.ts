@@ -12,9 +12,11 @@ import { Super } from '../../layout/superblock.js';
 import type { Memory } from '../../memory/memory.js';
 import { addon } from '../../native/addon.js';
 import { copyBytes } from '../../native/copy.js';
-import type { RecordBuffer } from './record-buffer.js';
+import { RecordBuffer } from './record-buffer.js';
 
 const MASK = Ring.DATA_BYTES - 1;
+/** On x64 stores are seen in their order: an atomic one is a call of some 10 ns more. */
+const PLAIN_STORES_RELEASE = process.arch === 'x64';
 /** Between two looks whether the writer has made room. */
 const ROOM_WAIT_MS = 2;
 /** A ring that stays full for so long while the log cannot be written is given up: see EFFECTS_DOUBT_WORD. */
@@ -27,7 +29,10 @@ export class EffectRing {
   readonly #words: Int32Array;
   readonly #base: number;
   readonly #data: number;
+  readonly #window: RecordBuffer;
   #head: number;
+  /** Bytes that had been taken away when that was last looked at. */
+  #tail: number;
 
   constructor(memory: Memory, page: number) {
     this.#memory = memory;
@@ -36,7 +41,9 @@ export class EffectRing {
     this.#words = this.#bytes.i32;
     this.#base = pageOffset(page) >>> 2;
     this.#data = pageOffset(page) + Ring.DATA_BYTE;
+    this.#window = new RecordBuffer(this.#bytes);
     this.#head = this.#words[this.#base + Ring.HEAD_WORD];
+    this.#tail = this.#words[this.#base + Ring.TAIL_WORD];
     // Of whoever had the seat before and died.
     Atomics.store(this.#words, this.#base + Ring.PENDING_WORD, 0);
     Atomics.store(this.#words, this.#base + Ring.WAITS_WORD, 0);
@@ -45,6 +52,31 @@ export class EffectRing {
   /** Asks to be woken when what has been appended by now is persistent. */
   askForWake(): void {
     Atomics.store(this.#words, this.#base + Ring.WAITS_WORD, 1);
+  }
+
+  /**
+   * Room for a record of at most so many bytes in one piece, to be written where it will lie, from the window's length on; null = there is
+   * none right now. Nothing has happened until `close`.
+   */
+  open(bytes: number): RecordBuffer | null {
+    const from = (this.#head & MASK) + Piece.HEADER_BYTES;
+    if (from + bytes > Ring.DATA_BYTES || this.#ctl[Super.EFFECTS_WRITER_WORD] === 0) return null;
+    if (this.#free() < bytes) {
+      this.#tail = Atomics.load(this.#words, this.#base + Ring.TAIL_WORD);
+      if (this.#free() < bytes) return null;
+    }
+    this.#window.length = this.#data + from;
+    return this.#window;
+  }
+
+  /** What has been written to the window is a record. */
+  close(timeMs: number): void {
+    const from = this.#data + (this.#head & MASK) + Piece.HEADER_BYTES;
+    this.#finish(this.#window.length - from, Piece.FIRST | Piece.LAST, timeMs);
+  }
+
+  #free(): number {
+    return Ring.DATA_BYTES - ((this.#head - this.#tail) >>> 0) - Piece.HEADER_BYTES - PADDING_BYTES;
   }
 
   /** Appends a record whose payload is two ranges one behind the other; returns its number. False = it is lost: the log is in doubt. */
@@ -73,11 +105,13 @@ export class EffectRing {
   }
 
   #finish(part: number, flags: number, timeMs: number): void {
-    Atomics.store(this.#words, this.#base + Ring.PENDING_WORD, 1);
+    // In front of an atomic operation it needs to be none itself.
+    this.#words[this.#base + Ring.PENDING_WORD] = 1;
     const number = Atomics.add(this.#ctl, Super.EFFECTS_NUMBER_WORD, 1);
     this.#header(part, number, flags, timeMs);
     this.#publish(part);
-    Atomics.store(this.#words, this.#base + Ring.PENDING_WORD, 0);
+    if (PLAIN_STORES_RELEASE) this.#words[this.#base + Ring.PENDING_WORD] = 0;
+    else Atomics.store(this.#words, this.#base + Ring.PENDING_WORD, 0);
   }
 
   #header(part: number, number: number, flags: number, timeMs: number): void {
@@ -91,7 +125,8 @@ export class EffectRing {
 
   #publish(part: number): void {
     this.#head = (this.#head + pieceBytes(part)) | 0;
-    Atomics.store(this.#words, this.#base + Ring.HEAD_WORD, this.#head);
+    if (PLAIN_STORES_RELEASE) this.#words[this.#base + Ring.HEAD_WORD] = this.#head;
+    else Atomics.store(this.#words, this.#base + Ring.HEAD_WORD, this.#head);
   }
 
   /** Copies `length` bytes from `from` on of the two ranges behind the header at the head. */
@@ -126,7 +161,8 @@ export class EffectRing {
       const writer = Atomics.load(this.#ctl, Super.EFFECTS_WRITER_WORD);
       if (writer === 0) return -1;
       const tail = Atomics.load(this.#words, this.#base + Ring.TAIL_WORD);
-      const free = Ring.DATA_BYTES - ((this.#head - tail) >>> 0) - Piece.HEADER_BYTES - PADDING_BYTES;
+      this.#tail = tail;
+      const free = this.#free();
       if (free >= wanted) return free;
       this.wakeWriter();
       const nowMs = addon.monotonicMs();
