@@ -17,6 +17,11 @@ const RESERVE_PAGES_MIN = 2;
 const RESERVE_PAGES_MAX = 16;
 /** Pages kept back from data for the index, beyond that. */
 const INDEX_PAGES = 2;
+/** The index leaves so many DRAM pages to data, and this share of the tier, as a divisor. */
+const DATA_PAGES_MIN = 8;
+const DATA_DIVISOR = 8;
+/** With this share of the tier free, as a divisor, nobody counts the index. */
+const ROOMY_DIVISOR = 4;
 /** A page is 1024 KiB. */
 const KIB_OF_PAGE_SHIFT = 10;
 /** No page. */
@@ -38,6 +43,8 @@ export class PagePool {
 
   readonly #memory: Memory;
   readonly #journal: Journal;
+  /** How many DRAM pages were free when the index was found to have its share: it is not counted again until that changes. */
+  #fullAtFree = -1;
 
   constructor(memory: Memory, journal: Journal) {
     this.#memory = memory;
@@ -265,6 +272,23 @@ export class PagePool {
   /** True while a slab class may take a DRAM page. */
   get hasRoomForData(): boolean {
     return this.hasRoomFor(1);
+  }
+
+  /**
+   * True while the index may take one more page. It does not shrink, so without a limit the entries of a large capacity tier would take the
+   * last chunk, and nothing could be stored ever after.
+   */
+  get hasRoomForIndex(): boolean {
+    const { ctl, dramPages, dramSize } = this.#memory;
+    const free = ctl[Super.DRAM_FREE_WORD];
+    if (free * ROOMY_DIVISOR > dramSize) return true;
+    if (free === this.#fullAtFree) return false;
+    let indexPages = 0;
+    for (let page = 1; page < dramPages; page++) if (this.#memory.pageKind(page) === PageKind.INDEX) indexPages++;
+    const forData = Math.max(DATA_PAGES_MIN, Math.floor(dramSize / DATA_DIVISOR)) + this.dataReserve;
+    const hasRoom = indexPages < dramSize - ctl[Super.META_PAGES_WORD] - forData;
+    this.#fullAtFree = hasRoom ? -1 : free;
+    return hasRoom;
   }
 
   /** True while slab classes may take so many DRAM pages. */

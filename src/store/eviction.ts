@@ -5,6 +5,8 @@
  * touched under its shard's lock, which is tried, never waited for (the caller may hold others), and items that the running command has
  * just found stay.
  */
+
+import { Bucket } from '../layout/bucket.js';
 import { ClassCounter } from '../layout/class-counters.js';
 import { Item, itemBytes } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
@@ -34,6 +36,8 @@ const PAGE_DEMAND = 1024;
 const GRAVES_A_STEP = 64;
 /** Evictions of a class between two looks at whether another class should give it a page. */
 const BALANCE_INTERVAL = 512;
+/** More than any item's counter of uses. */
+const USES_MAX = 256;
 /** An item about to be evicted. */
 export interface Victim {
   /** A copy. */
@@ -263,6 +267,47 @@ export class Eviction {
     if (force) keyspace.countInClass(page, ClassCounter.moveEvicted);
     this.evict(index.page, index.unit);
     return Verdict.FREED;
+  }
+
+  /**
+   * The index has no room for one more entry in a hash's chain: of the items there that may go, the one used least, and longest ago, goes. The
+   * hash's shard is locked.
+   */
+  evictOfChain(hash: number): boolean {
+    const keyspace = this.#keyspace;
+    const index = this.#index;
+    let page = NO_PAGE;
+    let unit = 0;
+    let most = -1;
+    index.locate(hash);
+    do {
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        index.slot = slot;
+        if (index.page === NO_PAGE || !this.#mayLeaveChain()) continue;
+        const uses = keyspace.isLfu ? keyspace.entryFrequency : index.frequency;
+        const value = (USES_MAX - uses) * Bucket.ACCESS_MASK + keyspace.entryIdleS;
+        if (value <= most) continue;
+        most = value;
+        page = index.page;
+        unit = index.unit;
+      }
+    } while (index.next());
+    if (page === NO_PAGE) return false;
+    const header = locationOffset(page, unit) >>> 2;
+    const own = this.#memory.arenas[page >>> Page.ARENA_SHIFT].i32[header + Item.HASH_WORD];
+    if (!index.findLocation(own, page, unit)) return false;
+    this.evict(page, unit);
+    return true;
+  }
+
+  /** The index stands on an entry of a shard that is locked for another key: trees stay, which the running command may have open. */
+  #mayLeaveChain(): boolean {
+    const keyspace = this.#keyspace;
+    const memory = this.#memory;
+    const { page, unit } = this.#index;
+    if (memory.isCapacity(page) && memory.isCapacityLost) return false;
+    if (!this.mayEvict() || keyspace.isProtected(page, unit) || keyspace.pins.isPinned(page, unit)) return false;
+    return !Graveyard.isRoot(memory, page, unit);
   }
 
   /** Evicts the item of the entry that the index stands on; its shard is locked. */

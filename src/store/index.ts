@@ -175,10 +175,14 @@ export class Index extends IndexCursor {
         continue;
       }
       memory.unlock(Super.PAGE_LOCK_WORD);
-      fresh = this.pool.takeDram(PageKind.TAKEN, 0, this.pool.indexReserve);
+      fresh = this.#takePage();
       if (fresh === NO_PAGE) return false;
       this.clearPage(fresh);
     }
+  }
+
+  #takePage(): number {
+    return this.pool.hasRoomForIndex ? this.pool.takeDram(PageKind.TAKEN, 0, this.pool.indexReserve) : NO_PAGE;
   }
 
   protected clearPage(page: number): void {
@@ -205,7 +209,7 @@ export class Index extends IndexCursor {
     if (at >= memory.directoryLength) return false;
     const word = this.directory + at;
     if (this.ctl[word] !== NO_PAGE) return true;
-    const page = this.pool.takeDram(PageKind.TAKEN, 0, this.pool.indexReserve);
+    const page = this.#takePage();
     if (page === NO_PAGE) return false;
     this.clearPage(page);
     if (!this.pool.enterIndexPage(page, word)) this.pool.free(page);

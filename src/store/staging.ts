@@ -310,9 +310,12 @@ export abstract class Staging extends ItemCursor {
     return true;
   }
 
-  /** The index has no page for one more bucket: takes one from the data, where the policy allows, and tries again. */
+  /** The index has no room for one more entry: gets a page of the data's, or, where it has its share, loses an entry, if the policy allows. */
   protected insertInNewRoom(hash: number, page: number, unit: number): boolean {
-    return this.eviction.moves.freeOne(-1, true) && this.index.insert(hash, page, unit, this.accessNow);
+    const { eviction, index } = this;
+    if (this.pool.hasRoomForIndex && eviction.moves.freeOne(-1, true) && index.insert(hash, page, unit, this.accessNow))
+      return true;
+    return eviction.evictOfChain(hash) && index.insert(hash, page, unit, this.accessNow);
   }
 
   /** The cursor of a find for the same key serves; else looks the key up by the bytes in the staged item. */
