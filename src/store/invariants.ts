@@ -3,7 +3,7 @@
  *
  * To be called while no other participant is at work (the gate closed, or alone). What it checks: every entry points to an item that
  * hashes to its bucket; no location twice; counts of shards and databases; every carved chunk of a slab page in exactly one place;
- * live units of log pages; every page accounted for.
+ * live units of log pages; every page accounted for, and in the list that it belongs to.
  */
 import { Bucket } from '../layout/bucket.js';
 import { Item, itemBytes } from '../layout/item.js';
@@ -29,7 +29,8 @@ import { Graveyard } from './collections/graveyard.js';
 import { hashKey } from './hash.js';
 import { checkInterests } from './interest-invariants.js';
 import type { Keyspace } from './keyspace.js';
-import { forEachEntry, forEachLogItem } from './repair.js';
+import { checkQueues } from './queue-invariants.js';
+import { forEachEntry, forEachLogItem } from './walks.js';
 
 const enum Place {
   NONE = 0,
@@ -93,6 +94,7 @@ export function checkInvariants(keyspace: Keyspace): number {
   notePins(memory, note);
   checkClasses(memory, note, places);
   checkPages(memory, places, keyspace.stats().repairs);
+  checkQueues(memory, check);
   checkInterests(memory, (problem) => check(false, () => problem));
   return items;
 }

@@ -17,7 +17,7 @@ import { checkInvariants } from './invariants.js';
 import { openStore, type StoreHandle } from './open.js';
 import { openPoolCopy } from './pool-copy.js';
 import { repairPool } from './pool-repair.js';
-import { forEachEntry } from './repair.js';
+import { forEachEntry } from './walks.js';
 
 const MIB = 1024 * 1024;
 const STRINGS = 1200;

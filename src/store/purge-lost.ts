@@ -7,7 +7,8 @@ import { Bucket } from '../layout/bucket.js';
 import { Super } from '../layout/superblock.js';
 import { NO_PAGE } from '../memory/page-pool.js';
 import type { Keyspace } from './keyspace.js';
-import { forEachEntry, recountShard } from './repair.js';
+import { recountShard } from './repair.js';
+import { forEachEntry } from './walks.js';
 
 /** Inside a batch, without locks. */
 export function purgeLost(keyspace: Keyspace): void {

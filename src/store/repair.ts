@@ -36,6 +36,7 @@ import { localBucket } from './index-cursor.js';
 import { LINKED } from './item-cursor.js';
 import type { Keyspace } from './keyspace.js';
 import { keepCounters, Stat } from './statistics.js';
+import { forEachEntry, forEachLogItem, forEachSlot } from './walks.js';
 
 /**
  * First half: rolls the dead one's changes back and releases its locks. Takes no lock, so a waiter that holds others may call it.
@@ -292,40 +293,6 @@ export function recountShard(memory: Memory, shard: number): void {
   ctl[word + Shard.EXPIRING_WORD] = expiring;
 }
 
-/** Calls `visit` for each occupied slot of a shard's buckets and overflow buckets. */
-export function forEachEntry(
-  memory: Memory,
-  shard: number,
-  visit: (words: Int32Array, base: number, slot: number, arena: number) => void,
-): void {
-  const buckets = memory.ctl[memory.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD];
-  for (let local = 0; local < buckets; local++) forEachSlot(memory, shard, local, visit);
-}
-
-/** Calls `visit` for each occupied slot of one bucket of a shard and its overflow buckets. */
-function forEachSlot(
-  memory: Memory,
-  shard: number,
-  local: number,
-  visit: (words: Int32Array, base: number, slot: number, arena: number) => void,
-): void {
-  const bucket = (local << memory.shardShift) | shard;
-  let page = memory.ctl[memory.directory + (bucket >>> Bucket.PAGE_SHIFT)];
-  let within = bucket & Bucket.PAGE_MASK;
-  for (;;) {
-    const arena = page >>> Page.ARENA_SHIFT;
-    const words = memory.arenas[arena].i32;
-    const base = (pageOffset(page) >>> 2) + (within << 5);
-    for (let slot = 0; slot < Bucket.SLOTS; slot++) {
-      if (words[base + Bucket.SLOT_WORD + 1 + slot * 2] !== NO_PAGE) visit(words, base, slot, arena);
-    }
-    const reference = words[base + Bucket.OVERFLOW_WORD];
-    if (reference === 0) break;
-    page = reference >>> Bucket.PAGE_SHIFT;
-    within = reference & Bucket.PAGE_MASK;
-  }
-}
-
 /**
  * Frees what the dead one had in hand. Each slot is cleared in the step that hands its chunk over, so that a next repairer, if this one
  * dies, finds only what is still to do.
@@ -415,24 +382,6 @@ function recountLogPage(keyspace: Keyspace, page: number): void {
   });
   Atomics.store(memory.ctl, info + PageInfo.FREE_COUNT_WORD, live + copies);
   if (memory.isWarm) Atomics.store(memory.ctl, info + PageInfo.COPY_UNITS_WORD, copies);
-}
-
-export function forEachLogItem(
-  memory: Memory,
-  page: number,
-  visit: (unit: number, units: number, hash: number) => void,
-): void {
-  const end = memory.ctl[memory.pageInfo(page) + PageInfo.FREE_HEAD_WORD];
-  const { i32 } = memory.arenas[page >>> Page.ARENA_SHIFT];
-  for (let position = memory.logFirstUnit; position < end; ) {
-    const unit = position + memory.logPrefixUnits;
-    const header = locationOffset(page, unit) >>> 2;
-    const bytes =
-      Item.HEADER_BYTES + (i32[header + Item.SHAPE_WORD] & Item.KEY_LENGTH_MASK) + i32[header + Item.VALUE_LENGTH_WORD];
-    const units = (bytes + Page.UNIT_BYTES - 1) >>> Page.UNIT_SHIFT;
-    visit(unit, units, i32[header + Item.HASH_WORD]);
-    position = unit + units;
-  }
 }
 
 function freeMagazines(keyspace: Keyspace, deadPage: number, words: Int32Array, base: number): void {

@@ -39,5 +39,9 @@ export function findStrayLock(memory: Memory): string {
   }
   const gate = ctl[Super.GATE_WORD];
   if (gate !== 0 && !hasSeat((gate & GATE_HOLDER) - 1)) return 'the gate is closed by nobody';
+  const lone = (ctl[Super.LONE_WORD] & 0xff) - 1;
+  if (lone >= 0 && lone < Participant.MAX && !hasSeat(lone)) {
+    if (ctl[memory.participantWord(lone) + Participant.IN_BATCH_WORD] !== 0) return 'nobody is alone, and at work';
+  }
   return ctl[Super.LONE_WORD] >>> 9 !== 0 || (ctl[Super.LONE_WORD] & 0xff) > Participant.MAX ? 'nobody is alone' : '';
 }

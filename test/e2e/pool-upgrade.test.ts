@@ -195,7 +195,7 @@ describe('a warm pool of layout version 3, after a reboot', () => {
     expect(out).toContain('comes back with the next start');
     const server = await startTestServer({ pool, ...SIZES, args: ['--durability=warm'] });
     const client = new Redis(server.redisPort);
-    while (!(await client.info('persistence')).includes('rebuild_in_progress:0')) {
+    while ((await client.info('persistence')).includes('rebuild_in_progress:1')) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     client.disconnect();
