@@ -208,6 +208,8 @@ export interface CommandSpec {
    * not commit is given back by the executor.
    */
   readonly stage?: (context: Context) => boolean;
+  /** With Flag.ASKS, when `run` does more than that: asks what `run` will. */
+  readonly asks?: (context: Context) => void;
   /** Absent only on a container without a form of its own (CONFIG). */
   readonly run?: (context: Context) => void;
 }

@@ -394,7 +394,7 @@ export class Supervisor {
   #abortStops(): boolean {
     if (this.#stopsToBe.size === 0) return false;
     for (const callOff of this.#stopsToBe) callOff();
-    this.#log('warning', 'Shutdown manually aborted.');
+    this.#log('notice', 'Shutdown manually aborted.');
     return true;
   }
 }

@@ -138,7 +138,8 @@ describeWithRedis('a schedule of saves', (peers) => {
       'CONFIG GET save',
       'CONFIG SET save "" stop-writes-on-bgsave-error yes',
       'CONFIG GET save',
-      'CONFIG GET append*name',
+      'CONFIG GET appendfilename',
+      'CONFIG GET appenddirname',
       'CONFIG SET appenddirname x',
       'CONFIG SET aof-load-truncated yes',
     ]));

@@ -58,6 +58,10 @@ describeWithRedis('scripts', (peers) => {
   it('calls commands, and has the functions of the redis table', () =>
     peers.compare(
       evals([
+        'redis.call("slowlog","reset") return {redis.call("slowlog","len"), #redis.call("slowlog","get")}',
+        'return redis.call("pubsub","channels","nobody*")',
+        'return redis.pcall("latency","latest")',
+        'return redis.pcall("client","list")',
         'return redis.call("set","k","v")',
         'return redis.call("get","nokey")',
         'return redis.pcall("get")',

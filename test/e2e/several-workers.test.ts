@@ -122,6 +122,19 @@ describe('a transaction on one of two workers', { timeout: 60_000 }, () => {
     expect(parseReply(await receive(there))).toBe('OK');
   });
 
+  it('redirects invalidations to a client of the other', async () => {
+    const [here, there, writer] = [await connectTo(0), await connectTo(1), await connectTo(1)];
+    await ask(there, 'HELLO 3');
+    const id = await idOf(there);
+    expect(await inOne(here, `CLIENT TRACKING ON REDIRECT ${id}`, 'GET cached')).toEqual(['OK', null]);
+    expect(await ask(here, 'CLIENT GETREDIR')).toBe(id);
+    await ask(writer, 'SET cached 2');
+    expect(await receive(there)).toBe('>2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\ncached\r\n');
+    expect(await inOne(here, 'CLIENT TRACKING ON REDIRECT 99999999')).toEqual([
+      '-ERR The client ID you want redirect to does not exist',
+    ]);
+  });
+
   it('refuses wrong words when it runs', async () => {
     const here = await connectTo(0);
     expect(await inOne(here, 'CLIENT LIST TYPE none', 'PING', 'CLIENT INFO')).toEqual([

@@ -10,7 +10,7 @@ import { helpCommand } from '../server/help.js';
 import { Category, type CommandSpec, Flag } from '../spec.js';
 import { ReplyMode } from './client.js';
 import { clientLines, parseKillFilter, parseListFilter } from './client-list.js';
-import { caching, getRedir, tracking, trackingInfo } from './client-tracking.js';
+import { askForTarget, caching, getRedir, tracking, trackingInfo } from './client-tracking.js';
 import { BAD_CLIENT_NAME, isPrintable } from './connection.js';
 
 const PLAIN = Flag.NOSCRIPT | Flag.LOADING | Flag.STALE;
@@ -290,7 +290,18 @@ export const clientCommands: readonly CommandSpec[] = [
         [integerArg('client-id'), optional(oneOf('unblock-type', [tokenArg('TIMEOUT'), tokenArg('ERROR')]))],
         unblock,
       ),
-      sub('tracking', -3, PLAIN, '6.0.0', 'Controls client-side caching.', [ON_OFF, ...TRACKING_OPTIONS], tracking),
+      {
+        ...sub(
+          'tracking',
+          -3,
+          PLAIN | ASKING,
+          '6.0.0',
+          'Controls client-side caching.',
+          [ON_OFF, ...TRACKING_OPTIONS],
+          tracking,
+        ),
+        asks: askForTarget,
+      },
       sub('trackinginfo', 2, PLAIN, '6.2.0', 'Describes client-side caching of this connection.', [], trackingInfo),
       sub(
         'caching',

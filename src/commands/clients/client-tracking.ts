@@ -96,7 +96,7 @@ export function tracking(context: Context): void {
     options.redirectSeat = context.keyspace.memory.self;
     return apply(context, client, options);
   }
-  if (context.inTransaction || (context.environment.control?.workerCount ?? 1) === 1) return reply.error(NO_TARGET);
+  if ((context.environment.control?.workerCount ?? 1) === 1) return reply.error(NO_TARGET);
   const on = context.argIs(2, 'ON');
   const off = context.argIs(2, 'OFF');
   context.askWorkers('clientSeat', { id: options.redirect }, (seats) => {
@@ -104,6 +104,14 @@ export function tracking(context: Context): void {
     if (options.redirectSeat < 0) reply.error(NO_TARGET);
     else switchTo(context, client, options, on, off);
   });
+}
+
+/** For EXEC, which asks before it runs: whose the client is that will get the invalidations. */
+export function askForTarget(context: Context): void {
+  const options = parseOptions(context);
+  if (options !== null && options.redirect !== 0) {
+    context.askWorkers('clientSeat', { id: options.redirect }, () => undefined);
+  }
 }
 
 function apply(context: Context, client: Client, options: Options): void {

@@ -75,7 +75,7 @@ function questionsOf(context: Context, transaction: Transaction): Map<number, Wo
     asking.command = command;
     asking.asked = null;
     output.restart();
-    command.run!(asking);
+    (command.spec.asks ?? command.run!)(asking);
     if (asking.asked !== null) questions.set(i, asking.asked);
   }
   return questions;
