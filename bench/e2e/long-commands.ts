@@ -72,5 +72,5 @@ export const longCommands: readonly LongCommand[] = [
   command('xrange', '', 'XRANGE stream - +'),
   command('bitcount', '', 'BITCOUNT bits'),
   command('bitop', '', 'BITOP NOT k bits'),
-  command('dump', '', 'DUMP set', false),
+  command('dump', '', 'DUMP set'),
 ];

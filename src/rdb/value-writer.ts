@@ -27,14 +27,19 @@ const NODE_EMPTY_BYTES = 7;
 /** list-max-listpack-size below zero: bytes of a node; above: elements, and at most so many bytes. */
 const NODE_BYTES = [4096, 8192, 16_384, 32_768, 65_536];
 const NODE_SAFE_BYTES = 8192;
-/** Elements between two calls of `onPause`. */
+/** Elements between two pauses. */
 const PAUSE_EVERY = 128;
+
+/** Work that yields where it may pause. */
+export type Pauses<Result = void> = Generator<undefined, Result, undefined>;
 
 export class ValueWriter {
   /** Redis's list-max-listpack-size. */
   listSize = -2;
   /** Called now and then between two elements of a tree: it may let go of the item, if it finds it again as it was. */
   onPause: (() => void) | null = null;
+  /** Whoever calls planInSteps and writeInSteps pauses where they yield; the cursor stands on the item when they go on. */
+  isStepped = false;
   /** Hashes whose fields' expiries have been left out, since the version has no place for them. */
   expiriesLost = 0;
 
@@ -64,21 +69,33 @@ export class ValueWriter {
 
   /** Looks at the item that the keyspace's cursor stands on. Returns its type in RDB of that version, -1 = there is nothing to be written. */
   plan(keyspace: Keyspace, version: number): number {
+    return this.#toEnd(this.planInSteps(keyspace, version));
+  }
+
+  *planInSteps(keyspace: Keyspace, version: number): Pauses<number> {
     this.#keyspace = keyspace;
     this.#version = version;
     this.#steps = 0;
     this.#nowMs = keyspace.nowMs;
-    this.#type = this.#plan(keyspace);
+    this.#type = yield* this.#plan(keyspace);
     return this.#type;
   }
 
-  #plan(keyspace: Keyspace): number {
+  #toEnd<Result>(steps: Pauses<Result>): Result {
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      this.onPause?.();
+    }
+  }
+
+  *#plan(keyspace: Keyspace): Pauses<number> {
     switch (keyspace.type) {
       case ItemType.STRING:
         return RdbType.STRING;
       case ItemType.LIST:
         this.#open(LISTS);
-        this.#countNodes();
+        yield* this.#countNodes();
         return RdbType.LIST_QUICKLIST_2;
       case ItemType.SET: {
         const set = this.#open(SETS);
@@ -88,7 +105,7 @@ export class ValueWriter {
       case ItemType.ZSET:
         return this.#open(SORTED_SETS).isPacked ? RdbType.ZSET_LISTPACK : RdbType.ZSET_2;
       case ItemType.HASH:
-        return this.#planHash(this.#open(HASHES));
+        return yield* this.#planHash(this.#open(HASHES));
       case ItemType.STREAM:
         this.streams.plan(this.#open(STREAMS));
         return this.#version >= Version.REDIS_7_2 ? RdbType.STREAM_LISTPACKS_3 : RdbType.STREAM_LISTPACKS_2;
@@ -105,11 +122,11 @@ export class ValueWriter {
   }
 
   /** The field-by-field form of Redis 7.4 is there where a field has an expiry, and the version knows it. */
-  #planHash(hash: Collection): number {
+  *#planHash(hash: Collection): Pauses<number> {
     this.#live = hash.count;
     this.#earliestMs = 0;
     if ((hash.marks & HashMark.EXPIRES) !== 0) {
-      this.#countFields(hash);
+      yield* this.#countFields(hash);
       if (this.#live === 0) return -1;
       if (this.#earliestMs !== 0 && this.#version >= Version.REDIS_7_4) {
         return hash.isPacked ? RdbType.HASH_LISTPACK_EX : RdbType.HASH_METADATA;
@@ -119,7 +136,7 @@ export class ValueWriter {
     return hash.isPacked ? RdbType.HASH_LISTPACK : RdbType.HASH;
   }
 
-  #countFields(hash: Collection): void {
+  *#countFields(hash: Collection): Pauses {
     this.#live = 0;
     for (let more = hash.first(); more; more = hash.next()) {
       hash.load();
@@ -128,7 +145,7 @@ export class ValueWriter {
         const { expiryMs } = hash;
         if (expiryMs !== 0 && (this.#earliestMs === 0 || expiryMs < this.#earliestMs)) this.#earliestMs = expiryMs;
       }
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
   }
 
@@ -136,26 +153,46 @@ export class ValueWriter {
     return hash.expiryMs === 0 || hash.expiryMs > this.#nowMs;
   }
 
-  /** Now and then, between two elements. True = the collection has been opened anew. */
-  #pause(): boolean {
-    if (this.onPause === null || ++this.#steps % PAUSE_EVERY !== 0 || this.#collection.isPacked) return false;
+  /** Now and then, between two elements. */
+  #isPauseDue(): boolean {
+    if (this.onPause === null && !this.isStepped) return false;
+    return ++this.#steps % PAUSE_EVERY === 0 && !this.#collection.isPacked;
+  }
+
+  *#rest(): Pauses {
     const { rank } = this.#collection;
-    this.onPause();
+    yield;
+    this.#reopen(rank);
+  }
+
+  #reopen(rank: number): void {
     this.#collection.openFound(this.#shape);
     this.#collection.seekRank(rank);
+  }
+
+  /** Of a stream, which is written in one go where nobody is called. True = the collection has been opened anew. */
+  #pause(): boolean {
+    if (this.onPause === null || !this.#isPauseDue()) return false;
+    const { rank } = this.#collection;
+    this.onPause();
+    this.#reopen(rank);
     return true;
   }
 
   /** Writes what `plan` has looked at, behind its type. */
   write(): void {
+    this.#toEnd(this.writeInSteps());
+  }
+
+  *writeInSteps(): Pauses {
     const { value, valueOffset, valueLength } = this.#keyspace;
     switch (this.#type) {
       case RdbType.STRING:
         return this.#writer.string(value, valueOffset, valueLength);
       case RdbType.LIST_QUICKLIST_2:
-        return this.#writeList();
+        return yield* this.#writeList();
       case RdbType.SET:
-        return this.#writeSet();
+        return yield* this.#writeSet();
       case RdbType.SET_INTSET:
         return this.#writeIntset();
       case RdbType.SET_LISTPACK:
@@ -163,12 +200,12 @@ export class ValueWriter {
       case RdbType.ZSET_LISTPACK:
         return this.#writePackedScores();
       case RdbType.ZSET_2:
-        return this.#writeScores();
+        return yield* this.#writeScores();
       case RdbType.STREAM_LISTPACKS_2:
       case RdbType.STREAM_LISTPACKS_3:
         return this.streams.write(this.#collection, this.#version);
       default:
-        return this.#writeHash();
+        return yield* this.#writeHash();
     }
   }
 
@@ -183,7 +220,7 @@ export class ValueWriter {
     return size <= NODE_SAFE_BYTES && count < listSize;
   }
 
-  #countNodes(): void {
+  *#countNodes(): Pauses {
     const list = this.#collection;
     this.#nodes = 1;
     let bytes = NODE_EMPTY_BYTES;
@@ -197,11 +234,11 @@ export class ValueWriter {
       }
       bytes += entryBytes(list.key, list.keyOffset, list.keyLength);
       count++;
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
   }
 
-  #writeList(): void {
+  *#writeList(): Pauses {
     const list = this.#collection;
     const node = this.#listpack;
     this.#writer.lengthOf(this.#nodes);
@@ -210,7 +247,7 @@ export class ValueWriter {
       list.load();
       if (!this.#fits(node.length + 1, node.count, list.keyLength)) this.#writeNode();
       node.add(list.key, list.keyOffset, list.keyLength);
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
     this.#writeNode();
   }
@@ -231,13 +268,13 @@ export class ValueWriter {
 
   // ---- sets
 
-  #writeSet(): void {
+  *#writeSet(): Pauses {
     const set = this.#collection;
     this.#writer.lengthOf(set.count);
     for (let more = set.first(); more; more = set.next()) {
       set.load();
       this.#writer.string(set.key, set.keyOffset, set.keyLength);
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
   }
 
@@ -288,29 +325,29 @@ export class ValueWriter {
   }
 
   /** From the last to the first, as Redis does: who loads them inserts at the front. */
-  #writeScores(): void {
+  *#writeScores(): Pauses {
     const set = this.#collection;
     this.#writer.lengthOf(set.count);
     for (let more = set.last(); more; more = set.previous()) {
       set.load();
       this.#writer.string(set.key, set.keyOffset, set.keyLength);
       this.#writer.double(set.score);
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
   }
 
   // ---- hashes
 
-  #writeHash(): void {
+  *#writeHash(): Pauses {
     const type = this.#type;
     const isExpiring = type === RdbType.HASH_METADATA || type === RdbType.HASH_LISTPACK_EX;
     if (isExpiring) this.#writer.int64(this.#earliestMs);
     if (type === RdbType.HASH_LISTPACK) this.#writePackedFields();
     else if (type === RdbType.HASH_LISTPACK_EX) this.#writePackedTriples();
-    else this.#writeFields(isExpiring);
+    else yield* this.#writeFields(isExpiring);
   }
 
-  #writeFields(isExpiring: boolean): void {
+  *#writeFields(isExpiring: boolean): Pauses {
     const hash = this.#collection;
     this.#writer.lengthOf(this.#live);
     for (let more = hash.first(); more; more = hash.next()) {
@@ -321,7 +358,7 @@ export class ValueWriter {
         this.#writer.string(hash.key, hash.keyOffset, hash.keyLength);
         this.#writer.string(hash.value, hash.valueOffset, hash.valueLength);
       }
-      this.#pause();
+      if (this.#isPauseDue()) yield* this.#rest();
     }
   }
 

@@ -243,7 +243,7 @@ describe('sets and hashes', () => {
   });
 });
 
-describe('RESTORE', () => {
+describe('DUMP and RESTORE', () => {
   it.each([
     ['l', 'RPUSH', (i: number) => [`e${i % 100}`], 'LRANGE l 0 -1'],
     ['s', 'SADD', (i: number) => [`m${i}`], 'SCARD s'],
@@ -259,6 +259,9 @@ describe('RESTORE', () => {
     expect(ask(look)).toEqual(before);
     expect(ask(`PTTL ${key}`)).toBeGreaterThan(50_000);
     expect(ask(`DUMP ${key}`)).toBe(payload);
+    session.send('MULTI');
+    session.send(`DUMP ${key}`);
+    expect(ask('EXEC')).toEqual([payload]);
     ask(`DEL ${key}`);
   });
 });

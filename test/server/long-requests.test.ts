@@ -321,6 +321,37 @@ it('a destination that is written meanwhile, and clients that leave', PATIENCE, 
   expect(await ask(other, 'PING')).toBe('+PONG\r\n');
 });
 
+it.each([
+  ['zset', 'ZREMRANGEBYRANK gone 0 99999', 'ZCARD', 'ZADD gone 1 new', 100_000],
+  ['zset', 'ZPOPMAX gone 60000', 'ZCARD', 'ZADD gone 1 new', 60_000],
+  ['set', 'SPOP gone 70000', 'SCARD', 'SADD gone new', 70_000],
+  ['list', 'LPOP gone 80000', 'LLEN', 'RPUSH gone new', 80_000],
+  ['list', 'LTRIM gone 50000 -1', 'LLEN', 'RPUSH gone new', 50_000],
+])('of a large %s: %s', PATIENCE, async (key, request, size, change, removed) => {
+  const writer = await RawClient.connect(server.redisPort);
+  for (const leaves of [true, false]) {
+    await ask(client, `COPY ${key} gone REPLACE`);
+    const before = Number((await ask(client, `${size} gone`)).slice(1));
+    const remover = await RawClient.connect(server.redisPort);
+    remover.write(`${request}\r\n`);
+    writer.write(`${change}\r\n`);
+    // All of it goes at one moment, and what others add comes before or behind.
+    const allowed = [before, before - removed, before + 1, before - removed + 1];
+    while (writer.receivedBytes === 0) {
+      expect(allowed).toContain(Number((await ask(other, `${size} gone`)).slice(1)));
+      if (leaves) remover.destroy();
+    }
+    await take(writer);
+    if (!leaves) {
+      await take(remover);
+      expect(await ask(other, `${size} gone`)).toBe(`:${before - removed + 1}\r\n`);
+    }
+    remover.destroy();
+  }
+  writer.destroy();
+  await ask(client, 'DEL gone');
+});
+
 it('in EXEC and scripts sets are united in one step', PATIENCE, async () => {
   await ask(client, 'SADD few m1 new other');
   client.write('MULTI\r\nSUNIONSTORE made set few\r\nZUNIONSTORE part 1 zset\r\nSCARD made\r\nEXEC\r\n');

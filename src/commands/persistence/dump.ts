@@ -5,24 +5,29 @@
  * neither does a want of memory: what the key had stays until the new value is there whole.
  */
 import { ItemType } from '../../layout/item.js';
+import { ReplyType } from '../../protocol/resp/reply.js';
 import { payloadBytes } from '../../rdb/payload.js';
 import { Notify } from '../../store/change-feed.js';
+import { shapeOf } from '../../store/collections/copy-collection.js';
+import { isPacked } from '../../store/collections/forms.js';
 import { restoreUse } from '../../store/restored-use.js';
 import { integerArg, keyArg, optional, stringArg, tokenArg } from '../arguments.js';
 import { storeInSteps } from '../collections/long-store.js';
 import type { Context } from '../context.js';
 import type { Environment } from '../environment.js';
 import { NO_MEMORY, NOT_INTEGER, SYNTAX } from '../errors.js';
-import { takeSteps } from '../long-steps.js';
-import type { LongWork, Steps } from '../long-work.js';
+import { beginReply, takeSteps } from '../long-steps.js';
+import { isLong, type LongWork, type Steps } from '../long-work.js';
 import { Category, type CommandSpec, Flag, KeyUse, keyAt } from '../spec.js';
-import { payloadOf } from './dump-payload.js';
+import { payloadInSteps, payloadOf } from './dump-payload.js';
 import type { GatheredValue } from './gathered-value.js';
 import { isLarge, placeValue } from './large-value.js';
 import { ValueStore } from './value-store.js';
 
 const BUSY_KEY = 'BUSYKEY Target key name already exists.';
 const BAD_FRAME = 'ERR DUMP payload version or checksum are wrong';
+/** Bytes of a long reply. */
+const SENT_A_TURN = 512 * 1024;
 const BAD_DATA = 'ERR Bad data format';
 
 // ---- DUMP
@@ -34,10 +39,32 @@ function dump(context: Context): void {
     return reply.nil();
   }
   context.hit();
+  const { type } = context.keyspace;
+  if (type !== ItemType.STRING && type !== ItemType.STREAM && !isPacked(context.keyspace)) {
+    const [collection] = context.keyspace.collections;
+    collection.openFound(shapeOf(type));
+    const { count, chunkBytes } = collection;
+    if (isLong(count)) return takeSteps(context, 0, 1, (work) => dumpInSteps(context, work, chunkBytes));
+  }
   const payload = payloadOf(context, context.keyHash, 1);
   if (payload === null) return reply.nil();
   reply.bulk(payload.bytes, 0, payload.length);
   payload.clear();
+}
+
+function* dumpInSteps(context: Context, work: LongWork, expectedBytes: number): Steps {
+  const { reply } = context;
+  context.findKey();
+  const payload = yield* payloadInSteps(context, expectedBytes);
+  beginReply(context, work);
+  if (payload === null) return reply.nil();
+  const { bytes, length } = payload;
+  reply.header(ReplyType.BULK, length);
+  for (let at = 0; at < length; at += SENT_A_TURN) {
+    reply.output.array(bytes.u8.subarray(at, Math.min(at + SENT_A_TURN, length)));
+    if (work.isSending) yield;
+  }
+  reply.output.ascii('\r\n');
 }
 
 // ---- RESTORE
