@@ -18,6 +18,7 @@ const PROGRAM = {
   start: 'cli/start',
   'start-worker': 'server/start-worker',
   'start-child': 'testing/start-child',
+  'start-control': 'testing/start-control',
   'save-thread': 'server/save-thread',
   'durability-worker': 'server/durability-worker',
   'log-thread': 'server/effects/log-thread',
@@ -37,22 +38,21 @@ function reachOf(path, seen = new Set()) {
 
 /**
  * Returns a function: the name of the file that a module goes into, or null for whatever the bundler chooses. What a start loads lies in few
- * files, since each costs half a millisecond: what the main thread and a worker share, what a worker shares with the library, and what
- * is left of either. Settings stay by themselves: --help must not need the addon. So does what must be there before the store.
+ * files, since each costs half a millisecond: what the main thread and a worker (a test server's process is both) share, what a worker shares with the
+ * library, and what is left of either. Settings stay by themselves: --help must not need the addon. So does what must be there before the store.
  */
 function placing() {
-  const paths = ['server/worker', 'server/main', 'embed/index', 'config/index'];
-  const [worker, main, library, settings] = paths.map((path) => reachOf(path));
-  // What an entry loads before it uses what earlier starts have compiled of the rest; and what does something when it is loaded.
+  const paths = ['server/worker', 'server/main', 'testing/child', 'embed/index', 'config/index'];
+  const [worker, main, child, library, settings] = paths.map((path) => reachOf(path));
+  // What an entry loads before it uses what earlier starts have compiled of the rest.
   const alone = reachOf('testing/start-child', reachOf('server/start-worker', reachOf('cli/start')));
-  alone.add(join(DIST, 'server/worker.js'));
   const flavour = join(DIST, 'layout/flavour.js');
   return (file) => {
     if (alone.has(file)) return null;
     // Where writers' flavour is chosen, before the file that they are in is loaded.
     if (file === flavour) return 'config';
     if (settings.has(file)) return 'config';
-    if (main.has(file)) return worker.has(file) ? 'shared' : 'main';
+    if (main.has(file)) return child.has(file) ? 'shared' : 'main';
     if (worker.has(file)) return library.has(file) ? 'store' : 'commands';
     return null;
   };

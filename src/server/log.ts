@@ -17,11 +17,15 @@ const RANK: Readonly<Record<Settings['loglevel'], number>> = {
 };
 
 /** `settings` is asked each time: CONFIG SET loglevel takes effect at once. */
-export function logFor(settings: Readonly<Settings>): Log {
+export function logFor(settings: Readonly<Settings>, print = printed): Log {
   return (level, message) => {
     if (RANK[level] < RANK[settings.loglevel]) return;
     const line = `${new Date().toISOString()} ${level}: ${message}`;
-    if (level === 'warning') console.error(line);
-    else console.log(line);
+    print(line, level);
   };
+}
+
+function printed(line: string, level: Level): void {
+  if (level === 'warning') console.error(line);
+  else console.log(line);
 }

@@ -8,11 +8,13 @@ import type { Worker } from 'node:worker_threads';
 import { ConfigError, protectionProblems, type Settings } from '../config/index.js';
 import { CounterTotals } from '../layout/counters.js';
 import { claimPool } from '../store/claim.js';
-import { openStore, type StoreHandle } from '../store/open.js';
+import type { StoreHandle } from '../store/open.js';
 import type { EffectLog } from './effects/effect-log.js';
 import { loadAtStart } from './load-at-start.js';
 import { type Log, logFor } from './log.js';
+import { openPool } from './open-pool.js';
 import { prepareThread } from './prepare-thread.js';
+import { createBlocks } from './server-blocks.js';
 import { type Addresses, Supervisor } from './supervisor.js';
 import { UsersOnDemand } from './users-on-demand.js';
 
@@ -67,7 +69,9 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
     const effects = settings.durability === 'durable' ? await openEffects(settings, store, log) : null;
     if (effects?.hasRecovered === true) store = { ...store, isNew: false };
     const savedChanges = await loadAtStart(settings, store, log);
-    supervisor = new Supervisor(settings, store, users, log, threads, effects, configPath, savedChanges);
+    const blocks = createBlocks(settings);
+    const parts = { settings, store, users, log, blocks, prepared: threads, effects, configPath, savedChanges };
+    supervisor = new Supervisor(parts);
     await supervisor.start();
   } catch (error) {
     claim.release();
@@ -85,7 +89,7 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
       return hasStopped;
     },
     done,
-    counters: new CounterTotals(supervisor.counterBlock, supervisor.counterBaseline),
+    counters: new CounterTotals(supervisor.blocks.counterBlock, supervisor.blocks.counterBaseline),
     killWorker: (index) => supervisor.killWorker(index),
   };
 }
@@ -94,21 +98,4 @@ async function startWith(threads: Worker[], settings: Settings, configPath?: str
 async function openEffects(settings: Settings, store: StoreHandle, log: Log): Promise<EffectLog> {
   const { EffectLog } = await import('./effects/effect-log.js');
   return EffectLog.open(settings, store, log);
-}
-
-function openPool(settings: Settings): StoreHandle {
-  return openStore({
-    pool: settings.pool,
-    dramBytes: settings.dram,
-    capacityBytes: settings.capacity,
-    policy: settings.maxmemoryPolicy,
-    shards: settings.shards,
-    tier: settings.tier,
-    numaNode: settings.numaNode,
-    hugePages: settings.hugepages !== 'no',
-    ...(settings.emulate !== 'no' && { emulate: settings.emulate }),
-    durability: settings.durability,
-    growth: settings.growthRoom,
-    mayResize: true,
-  });
 }

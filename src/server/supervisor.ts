@@ -9,27 +9,20 @@ import type { Worker } from 'node:worker_threads';
 import type { UserChange } from '../commands/acl/users.js';
 import type { MainTopics, WorkerQuestion } from '../commands/control.js';
 import { configSet, memcachedListeners, rewriteConfigFile, type Settings } from '../config/index.js';
-import {
-  Counter,
-  CounterRow,
-  createCounterBaseline,
-  createCounterBlock,
-  GAUGES,
-  SharedWord,
-  WATCH_GAUGES,
-} from '../layout/counters.js';
-import { createSharedScripts } from '../layout/shared-scripts.js';
+import { Counter, CounterRow, GAUGES, SharedWord, WATCH_GAUGES } from '../layout/counters.js';
 import { checkSizes, type StoreHandle } from '../store/open.js';
 import { DurabilityThread } from './durability.js';
 import type { EffectLog } from './effects/effect-log.js';
+import { type HostedWorker, HostWorker } from './host-worker.js';
 import type { Log } from './log.js';
 import type { ToMain, ToWorker } from './messages.js';
 import { Migrations } from './migrations.js';
 import { RollCall } from './roll-call.js';
 import { Saver } from './saver.js';
+import type { ServerBlocks } from './server-blocks.js';
 import type { UserRegistry } from './user-registry.js';
 import type { UsersOnDemand } from './users-on-demand.js';
-import { WorkerThread } from './worker-thread.js';
+import { type WorkerHandle, WorkerThread } from './worker-thread.js';
 
 /** Replies under way at a stop get this long to leave. */
 const STOP_GRACE_MS = 1000;
@@ -49,21 +42,35 @@ export interface Addresses {
   readonly memcachedUnix?: string;
 }
 
+export interface SupervisorParts {
+  readonly settings: Settings;
+  readonly store: StoreHandle;
+  readonly users: UsersOnDemand;
+  readonly log: Log;
+  readonly blocks: ServerBlocks;
+  /** Threads that have been prepared for the first workers. */
+  readonly prepared: readonly Worker[];
+  readonly effects: EffectLog | null;
+  readonly configPath?: string | undefined;
+  /** Of the store as it was when all of it lay in a file of Redis (changesOf). */
+  readonly savedChanges?: number;
+  readonly hosted?: HostedWorker;
+}
+
 export class Supervisor {
   readonly settings: Settings;
-  readonly counterBlock: SharedArrayBuffer;
-  readonly counterBaseline = createCounterBaseline();
-  readonly sharedScripts = createSharedScripts();
-  readonly startedAtMs = Date.now();
+  readonly blocks: ServerBlocks;
   /** Settles when all workers have ended: after close() or a SHUTDOWN command. */
   readonly done: Promise<void>;
 
   readonly #store: StoreHandle;
   readonly #log: Log;
   readonly #configPath: string | undefined;
-  readonly #workers: WorkerThread[] = [];
+  readonly #workers: WorkerHandle[] = [];
   /** Threads that have been prepared for the first workers. */
   readonly #prepared: Worker[];
+  /** The only worker, which runs in the main thread. */
+  readonly #hosted: HostedWorker | null;
   readonly #durability: DurabilityThread | null;
   readonly #effects: EffectLog | null;
   readonly #rollCall = new RollCall();
@@ -76,32 +83,22 @@ export class Supervisor {
   #resolveDone: () => void = () => undefined;
   #rejectDone: (error: Error) => void = () => undefined;
 
-  /** `savedChanges`: of the store as it was when all of it lay in a file of Redis (changesOf). */
-  constructor(
-    settings: Settings,
-    store: StoreHandle,
-    users: UsersOnDemand,
-    log: Log,
-    prepared: readonly Worker[],
-    effects: EffectLog | null,
-    configPath?: string,
-    savedChanges = 0,
-  ) {
+  constructor(parts: SupervisorParts) {
+    const { settings, store, log } = parts;
     this.settings = settings;
-    this.#prepared = [...prepared];
+    this.blocks = parts.blocks;
+    this.#prepared = [...parts.prepared];
+    this.#hosted = parts.hosted ?? null;
     this.#store = store;
     this.#log = log;
-    this.#configPath = configPath;
-    this.#users = users;
+    this.#configPath = parts.configPath;
+    this.#users = parts.users;
     this.#durability = settings.durability === 'warm' ? new DurabilityThread(settings, store, log) : null;
-    this.#effects = effects;
-    this.counterBlock = createCounterBlock(settings.workers);
-    const { shared } = new CounterRow(this.counterBlock, 0);
+    this.#effects = parts.effects;
+    const { shared } = new CounterRow(this.blocks.counterBlock, 0);
     this.#saver = new Saver(settings, store, shared, log);
     this.#migrations = new Migrations(shared);
-    shared[SharedWord.savedChanges] = savedChanges;
-    shared[SharedWord.prefixCounting] = settings.memcachedDetail ? 1 : 0;
-    shared[SharedWord.lruCrawler] = settings.memcachedLruCrawler ? 1 : 0;
+    shared[SharedWord.savedChanges] = parts.savedChanges ?? 0;
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
       this.#rejectDone = reject;
@@ -171,18 +168,16 @@ export class Supervisor {
     this.#resolveDone();
   }
 
-  #spawn(index: number): WorkerThread {
+  #spawn(index: number): WorkerHandle {
     const users = this.#users.everyone;
+    if (this.#hosted !== null) return new HostWorker(this.#hosted, (message) => this.#receive(index, message));
     return new WorkerThread(
       {
         workerIndex: index,
         workerCount: this.settings.workers,
         settings: this.settings,
         store: this.#store,
-        counterBlock: this.counterBlock,
-        counterBaseline: this.counterBaseline,
-        sharedScripts: this.sharedScripts,
-        startedAtMs: this.startedAtMs,
+        ...this.blocks,
         users,
       },
       (message) => {
@@ -201,7 +196,7 @@ export class Supervisor {
   }
 
   /** Waits for a worker's end and replaces it, until the server stops. */
-  async #keepAlive(first: WorkerThread): Promise<void> {
+  async #keepAlive(first: WorkerHandle): Promise<void> {
     const { index } = first;
     let worker = first;
     let delayMs = RESPAWN_FIRST_MS;
@@ -227,7 +222,7 @@ export class Supervisor {
 
   /** A dead worker's gauges: its connections are closed. Its totals stay. */
   #clearGauges(index: number): void {
-    const row = new CounterRow(this.counterBlock, index);
+    const row = new CounterRow(this.blocks.counterBlock, index);
     Atomics.sub(row.shared, SharedWord.connections, row.values[Counter.connections]);
     // Watchers count in shared words of their own, one gauge for each.
     for (let kind = 0; kind < WATCH_GAUGES; kind++) {

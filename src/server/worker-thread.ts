@@ -11,6 +11,9 @@ import type { WorkerStart } from './worker-start.js';
 
 export type WorkerPlan = Omit<WorkerStart, 'port'>;
 
+/** What the control plane knows of a worker, wherever that runs. */
+export type WorkerHandle = Pick<WorkerThread, 'index' | 'ready' | 'ended' | 'isReady' | 'post' | 'stop' | 'kill'>;
+
 export class WorkerThread {
   readonly index: number;
   /** Settles when the listeners answer; rejects with the reason when the worker ended before. */

@@ -1,13 +1,13 @@
 /**
- * Entry of a worker thread: attaches to the store, listens, runs the loop until it is told to stop.
+ * A worker: attaches to the store, listens, runs the loop until it is told to stop; in a thread of its own (start-worker.ts), or in the main
+ * thread of a test server.
  *
  * A start that fails is reported to the main thread with its code; a loop that fails ends the thread with the error, and
  * the main thread starts another one. The invariant: 'ready' is posted after the first turn, when the listeners answer.
  */
-import { parentPort } from 'node:worker_threads';
 import { memcachedListeners, type Settings } from '../config/index.js';
 import { Bytes } from '../layout/bytes.js';
-import { CounterRow, CounterTotals } from '../layout/counters.js';
+import { Counter, CounterRow, CounterTotals } from '../layout/counters.js';
 import { addon, type Pump } from '../native/addon.js';
 import { Output } from '../protocol/output.js';
 import { encodeEffects } from '../rdb/value-encoder.js';
@@ -18,7 +18,7 @@ import { saveCompiled } from './compile-cache.js';
 import { createDrivers } from './drivers.js';
 import { HeldReplies } from './held-replies.js';
 import { Loop } from './loop.js';
-import { ListenerKind, reportOf } from './messages.js';
+import { ListenerKind, reportOf, type ToMain } from './messages.js';
 import { SaveSchedule } from './save-schedule.js';
 import { WorkerControl } from './worker-control.js';
 import type { WorkerStart } from './worker-start.js';
@@ -74,33 +74,59 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
   return loop;
 }
 
-function main(start: WorkerStart): void {
+export interface StartedWorker {
+  /** Wakes it when something has been posted to its port. */
+  readonly wakeFd: number;
+  /** Serves for so long, but not beyond a turn in which a client had to wait for the control plane. */
+  serveFor(milliseconds: number): void;
+  /** Serves until it is told to stop, and leaves the store. */
+  run(): void;
+}
+
+/** Throws when it cannot attach or listen. */
+export function startWorker(start: WorkerStart): StartedWorker {
   const counters = new CounterRow(start.counterBlock, start.workerIndex);
   const control = new WorkerControl(start, counters);
-  let loop: Loop;
-  let store: Keyspace;
+  const store = attach(start.store);
+  encodeEffects(store);
+  store.onLoss = (items, pages) => {
+    const what = `${pages} MiB of the capacity tier cannot be read any more: ${items} items are lost with them`;
+    control.log(
+      'warning',
+      `${what}, and the tier takes no new ones; look at its file and medium, and make the pool anew`,
+    );
+  };
+  const loop = createLoop(start, control, counters, store);
+  loop.turn(0);
+  const { wakeFd } = loop.pump;
+  control.post({ type: 'ready', wakeFd });
+  return {
+    wakeFd,
+    serveFor: (milliseconds) => {
+      const endMs = addon.monotonicMs() + milliseconds;
+      for (let leftMs = milliseconds; leftMs > 0; leftMs = endMs - addon.monotonicMs()) {
+        loop.turn(Math.ceil(leftMs));
+        if (counters.values[Counter.suspendedClients] > 0) return;
+      }
+    },
+    run: () => {
+      loop.run();
+      detach(store);
+      start.port.close();
+    },
+  };
+}
+
+/** In a thread of its own, which ends with it. */
+export function runWorker(start: WorkerStart): void {
+  let worker: StartedWorker;
   try {
-    store = attach(start.store);
-    encodeEffects(store);
-    store.onLoss = (items, pages) => {
-      const what = `${pages} MiB of the capacity tier cannot be read any more: ${items} items are lost with them`;
-      control.log(
-        'warning',
-        `${what}, and the tier takes no new ones; look at its file and medium, and make the pool anew`,
-      );
-    };
-    loop = createLoop(start, control, counters, store);
-    loop.turn(0);
+    worker = startWorker(start);
   } catch (error) {
-    control.post({ type: 'failed', error: reportOf(error) });
+    start.port.postMessage({ type: 'failed', error: reportOf(error) } satisfies ToMain);
     start.port.close();
     return;
   }
-  control.post({ type: 'ready', wakeFd: loop.pump.wakeFd });
   saveCompiled();
-  loop.run();
-  detach(store);
-  start.port.close();
+  worker.run();
 }
-
-parentPort!.once('message', main);

@@ -7,11 +7,10 @@
 import { mkdtempSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Worker } from 'node:worker_threads';
-import { loadSettings } from '../config/index.js';
+import { loadSettings, type Settings } from '../config/index.js';
 import { saveCompiled } from '../server/compile-cache.js';
 import { holdFreePorts } from '../server/free-ports.js';
-import { type RunningServer, startServer } from '../server/main.js';
+import { begin, canServeHere } from '../server/serve-here.js';
 import type { Report } from './report.js';
 
 const HOST = '127.0.0.1';
@@ -24,43 +23,58 @@ function report(message: Report): void {
   writeSync(STDOUT, `${JSON.stringify(message)}\n`);
 }
 
-function clean(pool: string, server?: RunningServer): void {
-  if (server !== undefined) rmSync(server.dramPath, { force: true });
-  rmSync(pool, { recursive: true, force: true });
-}
-
-async function main(args: readonly string[], prepared: readonly Worker[]): Promise<void> {
+async function main(args: readonly string[]): Promise<void> {
   // A Ctrl-C goes to the whole group of processes; the parent decides.
   process.on('SIGINT', () => undefined);
 
   const pool = mkdtempSync(join(tmpdir(), 'entresol-testing-'));
-  let server: RunningServer;
+  let isReady = false;
   try {
     const held = holdFreePorts(HOST, 2);
     const [port, memcachedPort] = held.ports;
     const own = [`--bind=${HOST}`, `--port=${port}`, `--memcached-port=${memcachedPort}`, `--pool=${pool}`];
     const { settings } = loadSettings({ args: [...DEFAULTS, ...args, ...own], env: {} });
-    server = await startServer(settings, { prepared });
-    held.release();
-    report({ ready: { port, memcachedPort, pool, dramPath: server.dramPath } });
-    saveCompiled();
+    const ready = (dramPath: string): void => {
+      held.release();
+      isReady = true;
+      report({ ready: { port, memcachedPort, pool, dramPath } });
+      saveCompiled();
+    };
+    if (canServeHere(settings)) serveHere(settings, ready);
+    else await serveInThreads(settings, ready);
   } catch (error) {
-    clean(pool);
+    if (isReady) throw error;
     report({ failed: error instanceof Error ? error.message : String(error) });
-    return;
+  } finally {
+    rmSync(pool, { recursive: true, force: true });
   }
+}
+
+function serveHere(settings: Settings, ready: (dramPath: string) => void): void {
+  const server = begin(settings, new URL('./start-control.js', import.meta.url));
+  try {
+    ready(server.dramPath);
+    server.run();
+  } finally {
+    rmSync(server.dramPath, { force: true });
+  }
+}
+
+async function serveInThreads(settings: Settings, ready: (dramPath: string) => void): Promise<void> {
+  const { startServer } = await import('../server/main.js');
+  const server = await startServer(settings);
+  ready(server.dramPath);
   // One that has gone meanwhile is noticed here.
   const parentIsGone = new Promise<void>((resolve) => {
     process.stdin.on('end', resolve).on('error', resolve).resume();
   });
   await Promise.race([parentIsGone, server.done]);
   await server.close();
-  clean(pool, server);
+  rmSync(server.dramPath, { force: true });
 }
 
-/** `thread`: of the first worker, loading. */
-export function runChild(thread: Worker): void {
-  main(process.argv.slice(2), [thread]).then(
+export function runChild(): void {
+  main(process.argv.slice(2)).then(
     () => process.exit(0),
     (error) => {
       console.error(error);

@@ -12,6 +12,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { ENGINE_FLAGS } from '../server/engine-flags.js';
 import type { Place, Report } from './report.js';
 
 export interface TestServerOptions {
@@ -47,7 +48,8 @@ const CHILD = new URL('../cjs/start-child.js', import.meta.url);
 function spawnChild(args: readonly string[]): ChildProcess {
   // What a test runner has set for its own processes must not reach this one.
   const { NODE_OPTIONS: _, ...env } = process.env;
-  const child = spawn(process.execPath, [fileURLToPath(CHILD), ...args], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const words = [...ENGINE_FLAGS, fileURLToPath(CHILD), ...args];
+  const child = spawn(process.execPath, words, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   // Neither the process nor its pipes keep the tests' process from ending.
   child.unref();
   for (const pipe of [child.stdin, child.stdout]) (pipe as unknown as { unref(): void }).unref();
