@@ -90,23 +90,56 @@ export function formatCapacity(
     } catch (error) {
       throw PoolError.from(error, path, `cannot reserve ${pages + 1} MiB`);
     }
-    const trailer = new Int32Array(Trailer.WORDS);
-    trailer.set(random.subarray(0, 4));
-    trailer[Trailer.MAGIC_WORD] = Super.MAGIC;
-    trailer[Trailer.VERSION_WORD] = Super.VERSION;
-    trailer[Trailer.BYTE_ORDER_WORD] = Super.BYTE_ORDER;
-    trailer[Trailer.DURABILITY_WORD] = durability;
-    trailer[Trailer.SEED_LOW_WORD] = random[4];
-    trailer[Trailer.SEED_HIGH_WORD] = random[5];
-    trailer[Trailer.CHECK_WORD] = checkOf(trailer, Trailer.CHECK_WORD);
     if (durability === Durability.WARM) writeWarmState(fd, room, 0, sameDatabases(), 0);
-    writeWords(fd, room * Page.BYTES, trailer);
+    writeTrailer(fd, room, random, durability);
     // Up to here the last page says whose file it is, as it was before.
     if (oldBytes > (room + 1) * Page.BYTES) ftruncateSync(fd, (room + 1) * Page.BYTES);
     if (durability === Durability.WARM) fdatasyncSync(fd);
   } finally {
     addon.closeFile(fd);
   }
+}
+
+function writeTrailer(fd: number, room: number, random: Int32Array, durability: Durability): void {
+  const trailer = new Int32Array(Trailer.WORDS);
+  trailer.set(random.subarray(0, 4));
+  trailer[Trailer.MAGIC_WORD] = Super.MAGIC;
+  trailer[Trailer.VERSION_WORD] = Super.VERSION;
+  trailer[Trailer.BYTE_ORDER_WORD] = Super.BYTE_ORDER;
+  trailer[Trailer.DURABILITY_WORD] = durability;
+  trailer[Trailer.SEED_LOW_WORD] = random[4];
+  trailer[Trailer.SEED_HIGH_WORD] = random[5];
+  trailer[Trailer.CHECK_WORD] = checkOf(trailer, Trailer.CHECK_WORD);
+  writeWords(fd, room * Page.BYTES, trailer);
+}
+
+/**
+ * For a repair: makes a capacity file that is missing or was cut short as long as the pool's, with zeros where something was lost. Without a trailer:
+ * it is not the pool's before `adoptCapacity`. Throws PoolError for one of another pool.
+ */
+export function lengthenCapacity(path: string, pages: number, room: number): void {
+  const fd = addon.openFile(path, true, false);
+  try {
+    const bytes = addon.fileBytes(fd);
+    const trailer = bytes === 0 ? null : readWords(fd, lastPage(bytes), Trailer.WORDS);
+    if (bytes > (room + 1) * Page.BYTES || trailer?.[Trailer.MAGIC_WORD] === Super.MAGIC) {
+      throw new PoolError('POOL_FOREIGN', path, 'this is the capacity file of another pool: put the right one back');
+    }
+    addon.reserve(fd, 0, pages * Page.BYTES);
+    addon.reserve(fd, room * Page.BYTES, Page.BYTES);
+  } catch (error) {
+    throw error instanceof PoolError ? error : PoolError.from(error, path, `cannot reserve ${pages + 1} MiB`);
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+/** `random`: as `format` takes it. */
+export function adoptCapacity(path: string, room: number, random: Int32Array, durability: Durability): void {
+  const fd = addon.openFile(path, false, false);
+  writeTrailer(fd, room, random, durability);
+  fdatasyncSync(fd);
+  addon.closeFile(fd);
 }
 
 /** Gives back what an earlier, larger tier has left behind the new one; where the file system cannot, it stays and does no harm. */

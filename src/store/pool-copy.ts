@@ -94,14 +94,21 @@ export function existingStore(directory: string): StoreHandle {
   throw new PoolError('POOL_MISSING', directory, 'the pool holds nothing: its DRAM tier is gone, as after a reboot');
 }
 
-/** A copy of a pool that the caller has claimed; `close` gives `claim` up. `header`: what the superblock says in the copy, where that is not what the file says. */
-export function copyStore(handle: StoreHandle, claim: Claim | null, header?: Int32Array): PoolCopy {
+/**
+ * A copy of a pool that the caller has claimed; `close` gives `claim` up. `header`: what the superblock says in the copy, where that is not what the
+ * file says. `takesAny`: the capacity file need not say whose it is.
+ */
+export function copyStore(
+  handle: StoreHandle,
+  claim: Claim | null,
+  { header, takesAny = false }: { readonly header?: Int32Array; readonly takesAny?: boolean } = {},
+): PoolCopy {
   const fd = openTier(handle.dramPath, false);
   const arenas: Bytes[] = [];
   try {
     const existing = judgeSuperblock(header ?? readSuperblock(fd), handle.dramPath, addon.fileBytes(fd));
     mapTier(arenas, fd, existing.geometry.dramRoom);
-    if (handle.capacityPath !== null) mapCapacity(arenas, handle.capacityPath, existing);
+    if (handle.capacityPath !== null) mapCapacity(arenas, handle.capacityPath, existing, takesAny);
     if (header !== undefined) arenas[0].i32.set(header);
     return new PoolCopy(handle, existing, new Memory(arenas, fd), claim);
   } catch (error) {
@@ -111,11 +118,11 @@ export function copyStore(handle: StoreHandle, claim: Claim | null, header?: Int
   }
 }
 
-function mapCapacity(arenas: Bytes[], path: string, { geometry, identity }: Existing): void {
+function mapCapacity(arenas: Bytes[], path: string, { geometry, identity }: Existing, takesAny: boolean): void {
   if (!existsSync(path)) throw new PoolError('POOL_CORRUPT', path, 'the capacity file is missing');
   const fd = openTier(path, false);
   try {
-    if (capacityIdentity(fd, geometry.capacityRoom) !== identity) {
+    if (!takesAny && capacityIdentity(fd, geometry.capacityRoom) !== identity) {
       throw new PoolError('POOL_CORRUPT', path, "the capacity file is too short or another pool's");
     }
     mapTier(arenas, fd, geometry.capacityRoom);

@@ -2,7 +2,17 @@
  * repairPool against random damage: afterwards the pool is sound, and every key that can be read has the value that it had; and against each kind
  * of damage by name: what had to go, and nothing else.
  */
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -171,6 +181,37 @@ describe('a repair', () => {
     expect(state).toBe('repaired');
     expect(items).toBeGreaterThanOrEqual(total - 1);
     expect(contents().size).toBe(items);
+  });
+
+  it('keeps what lay before the end of files that were cut short, and what lies in DRAM when the capacity file is gone', () => {
+    truncateSync(capacityPath, 5 * MIB + 1000);
+    const short = repairPool(pool, false);
+    expect(short).toMatchObject({ state: 'repaired', broken: 0, problem: expect.stringContaining('too short') });
+    expect(contents().size).toBe(short.items);
+    expect(short.items).toBeGreaterThan(headers.length);
+    expect(statSync(capacityPath).size).toBe(soundCapacity.length);
+    restore();
+    rmSync(capacityPath);
+    expect(repairPool(pool, false)).toMatchObject({ state: 'repaired', items: headers.length });
+    expect(contents().size).toBe(headers.length);
+    restore();
+    truncateSync(handle.dramPath, 13 * MIB);
+    const cut = repairPool(pool, false);
+    expect(cut).toMatchObject({ state: 'repaired', problem: expect.stringContaining('its header says') });
+    expect(contents().size).toBe(cut.items);
+    expect(repairPool(pool, false)).toMatchObject({ state: 'sound', items: cut.items });
+  });
+
+  it("refuses another pool's capacity file, and a damaged header, and changes nothing", () => {
+    const other = Buffer.from(soundCapacity);
+    other.writeInt32LE(4711, 16 * MIB);
+    writeFileSync(capacityPath, other);
+    expect(() => repairPool(pool, false)).toThrow(expect.objectContaining({ code: 'POOL_FOREIGN' }));
+    expect(readFileSync(capacityPath).equals(other)).toBe(true);
+    expect(readFileSync(handle.dramPath).equals(soundDram)).toBe(true);
+    restore();
+    damage(Super.SHARD_SHIFT_WORD, 9);
+    expect(() => repairPool(pool, false)).toThrow(expect.objectContaining({ code: 'POOL_CORRUPT' }));
   });
 
   it('goes on working afterwards', () => {

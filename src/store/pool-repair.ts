@@ -3,20 +3,22 @@
  *
  * A volatile pool's index, tables and counts are made anew around what is sound in it (store/salvage), in a copy of the mapping, which is walked, written
  * beside the DRAM tier's file and takes its place. Of a warm or durable pool the medium has what a reboot keeps, with a check word on
- * each record: its DRAM tier is given up, and the next start rebuilds it from there. Invariant: until the end the damaged pool is what it was; in the capacity
- * tier nothing changes but headers of dead records, which lead a walk through a log page again.
+ * each record: its DRAM tier is given up, and the next start rebuilds it from there. Invariant: until the end the damaged pool is what it was, but for zeros behind the
+ * end of files that were cut short; in the capacity tier nothing changes but headers of dead records, which lead a walk through a log page again.
  */
-import { fsyncSync, ftruncateSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, fsyncSync, ftruncateSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { Item } from '../layout/item.js';
 import { locationOffset, Page, pageOffset } from '../layout/location.js';
-import { Durability, PageKind } from '../layout/superblock.js';
+import { Durability, PageKind, Super } from '../layout/superblock.js';
 import type { Memory } from '../memory/memory.js';
 import { addon } from '../native/addon.js';
-import { readWarmFile } from './capacity-file.js';
+import { adoptCapacity, capacityIdentity, lengthenCapacity, readWarmFile } from './capacity-file.js';
 import { PoolError } from './errors.js';
+import { checkWord, type Geometry, judgeSuperblock, readSuperblock } from './format.js';
 import { checkInvariants } from './invariants.js';
-import { inUse, openTier, type StoreHandle } from './open.js';
+import { findDram, inUse, openTier, type StoreHandle } from './open.js';
 import { claimAlone, copyStore, existingStore, type PoolCopy } from './pool-copy.js';
+import { readPoolName } from './pool-name.js';
 import { Salvage } from './salvage.js';
 import { rebuildIndex } from './salvage-index.js';
 import { mendDatabases, mendSizes, rebuildTables } from './salvage-tables.js';
@@ -43,22 +45,68 @@ const DRAFT = '.repaired';
 export function repairPool(pool: string, hasLog: boolean): Repair {
   const { directory, claim } = claimAlone(pool);
   try {
+    const path = findDram(directory, readPoolName(directory) ?? '');
+    const cut = path === null ? '' : lengthenDram(path);
     const handle = existingStore(directory);
-    refuseIfUsed(handle);
-    const { items, problem } = look(handle);
-    if (problem === '') return { ...NOTHING, state: 'sound', problem, items };
-    const durability = durabilityOf(handle);
-    return durability === Durability.VOLATILE ? salvage(handle, problem) : giveUp(handle, problem, durability, hasLog);
+    const header = headerOf(handle.dramPath);
+    const lost = capacityLoss(handle, header);
+    const seen = cut === '' && lost === '' ? look(handle) : { items: 0, problem: cut === '' ? lost : cut };
+    if (seen.problem === '') return { ...NOTHING, ...seen, state: 'sound' };
+    return header.durability === Durability.VOLATILE
+      ? salvage(handle, header, seen.problem, lost !== '')
+      : giveUp(handle, header, seen.problem, lost !== '', hasLog);
   } finally {
     claim.release();
   }
 }
 
-function refuseIfUsed({ dramPath }: StoreHandle): void {
-  const fd = openTier(dramPath, false);
-  const isUsed = inUse(fd);
-  addon.closeFile(fd);
-  if (isUsed) throw new PoolError('POOL_BUSY', dramPath, 'a process has the pool open: stop it first');
+/** What was cut off the DRAM tier's file is zeros again; returns what was missing, in words. Throws PoolError where a process has it open. */
+function lengthenDram(path: string): string {
+  const fd = openTier(path, false);
+  try {
+    if (inUse(fd)) throw new PoolError('POOL_BUSY', path, 'a process has the pool open: stop it first');
+    const words = readSuperblock(fd);
+    const bytes = addon.fileBytes(fd);
+    const whole = words[Super.DRAM_ROOM_WORD] * Page.BYTES;
+    const isOurs = words[Super.MAGIC_WORD] === Super.MAGIC && words[Super.VERSION_WORD] === Super.VERSION;
+    if (!isOurs || words[Super.CHECK_WORD] !== checkWord(words) || bytes >= whole) return '';
+    ftruncateSync(fd, whole);
+    return `${path} has ${bytes} bytes, its header says ${whole}`;
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+interface Header extends Geometry {
+  readonly identity: string;
+  /** Identity and hash seed, as `format` takes them. */
+  readonly random: Int32Array;
+}
+
+function headerOf(path: string): Header {
+  const fd = openTier(path, false);
+  try {
+    const words = readSuperblock(fd);
+    const { geometry, identity } = judgeSuperblock(words, path, addon.fileBytes(fd));
+    const random = new Int32Array(6);
+    random.set(words.subarray(Super.IDENTITY_WORD, Super.IDENTITY_WORD + 4));
+    random.set([words[Super.SEED_LOW_WORD], words[Super.SEED_HIGH_WORD]], 4);
+    return { ...geometry, identity, random };
+  } finally {
+    addon.closeFile(fd);
+  }
+}
+
+/** What is wrong with the capacity file as a whole, in words; '' = nothing. */
+function capacityLoss({ capacityPath }: StoreHandle, { identity, capacityRoom }: Header): string {
+  if (capacityPath === null) return '';
+  if (!existsSync(capacityPath)) return `${capacityPath} is missing`;
+  const fd = openTier(capacityPath, false);
+  try {
+    return capacityIdentity(fd, capacityRoom) === identity ? '' : `${capacityPath} is too short or another pool's`;
+  } finally {
+    addon.closeFile(fd);
+  }
 }
 
 /** The first thing that does not hold; '' = it is sound. */
@@ -77,14 +125,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function durabilityOf(handle: StoreHandle): Durability {
-  const copy = copyStore(handle, null);
-  copy.close();
-  return copy.existing.geometry.durability;
-}
-
-function giveUp(handle: StoreHandle, problem: string, durability: Durability, hasLog: boolean): Repair {
+function giveUp(handle: StoreHandle, header: Header, problem: string, isLost: boolean, hasLog: boolean): Repair {
   const { dramPath, capacityPath } = handle;
+  const { durability } = header;
   const survives = durability === Durability.DURABLE ? hasLog : capacityPath !== null && isReadable(capacityPath);
   if (!survives) {
     const wanted =
@@ -95,11 +138,17 @@ function giveUp(handle: StoreHandle, problem: string, durability: Durability, ha
       problem: `${problem}; and it cannot be rebuilt as after a reboot: ${wanted}`,
     };
   }
+  // What a durable pool has in its capacity tier is in its log, too: the next start shall know the file for its own.
+  if (isLost && capacityPath !== null) {
+    lengthenCapacity(capacityPath, header.capacityPages, header.capacityRoom);
+    adoptCapacity(capacityPath, header.capacityRoom, header.random, durability);
+  }
   rmSync(dramPath);
   return { ...NOTHING, state: 'given-up', problem };
 }
 
 function isReadable(path: string): boolean {
+  if (!existsSync(path)) return false;
   const fd = openTier(path, false);
   try {
     return readWarmFile(fd, path, 0) !== null;
@@ -108,7 +157,9 @@ function isReadable(path: string): boolean {
   }
 }
 
-function salvage(handle: StoreHandle, problem: string): Repair {
+function salvage(handle: StoreHandle, header: Header, problem: string, isLost: boolean): Repair {
+  const { capacityPath } = handle;
+  if (isLost && capacityPath !== null) lengthenCapacity(capacityPath, header.capacityPages, header.capacityRoom);
   const copy = mended(handle);
   try {
     const { memory } = copy;
@@ -123,6 +174,8 @@ function salvage(handle: StoreHandle, problem: string): Repair {
     copy.leave(keyspace);
     mendCapacity(handle, memory, fillers, doubtful);
     replaceDram(handle.dramPath, memory);
+    if (isLost && capacityPath !== null)
+      adoptCapacity(capacityPath, header.capacityRoom, header.random, header.durability);
     return { state: 'repaired', problem, items, torn: found.torn, broken: found.broken, orphans };
   } catch (error) {
     if (error instanceof PoolError) throw error;
@@ -134,14 +187,14 @@ function salvage(handle: StoreHandle, problem: string): Repair {
 
 /** A copy in which what died in the pool is mended, as far as the damage lets it. */
 function mended(handle: StoreHandle): PoolCopy {
-  const copy = copyStore(handle, null);
+  const copy = copyStore(handle, null, { takesAny: true });
   try {
     copy.attach();
     return copy;
   } catch {
     // Half mended, it may be worse than it was.
     copy.close();
-    return copyStore(handle, null);
+    return copyStore(handle, null, { takesAny: true });
   }
 }
 

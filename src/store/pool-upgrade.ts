@@ -96,7 +96,7 @@ function otherVersion(path: string, version: number): PoolError {
 
 /** Walks what the pool is with the new header, in a copy. */
 function walk(handle: StoreHandle, header: Int32Array): Upgrade {
-  const copy = copyStore(handle, null, header);
+  const copy = copyStore(handle, null, { header });
   const known = {
     from: OLD_VERSION,
     to: Super.VERSION,
