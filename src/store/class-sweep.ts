@@ -81,14 +81,21 @@ export class ClassSweep {
     this.#ctl[word + SlabClass.VICTIM_AGE_WORD] = old + ((this.#eviction.victimAgeS - old) >> 3);
   }
 
-  /** Takes the next chunks under the class's hand; false when the class has no page. */
+  /**
+   * Takes the next chunks under the class's hand; false when the class has no page, or others are emptying all of them: what goes from such
+   * a page is no chunk for the class.
+   */
   #advanceHand(slabClass: number, step: number): boolean {
     const ctl = this.#ctl;
     const memory = this.#memory;
     const word = this.#keyspace.slabs.classWord(slabClass);
     memory.lock(word);
-    const page = ctl[word + SlabClass.HAND_PAGE_WORD];
+    const page = this.#openPageFrom(ctl[word + SlabClass.HAND_PAGE_WORD]);
     if (page !== NO_PAGE) {
+      if (page !== ctl[word + SlabClass.HAND_PAGE_WORD]) {
+        ctl[word + SlabClass.HAND_PAGE_WORD] = page;
+        ctl[word + SlabClass.HAND_CHUNK_WORD] = 0;
+      }
       const chunk = ctl[word + SlabClass.HAND_CHUNK_WORD];
       const carved = ctl[memory.pageInfo(page) + PageInfo.CARVED_WORD];
       const count = Math.min(step, carved - chunk);
@@ -106,6 +113,17 @@ export class ClassSweep {
     return page !== NO_PAGE;
   }
 
+  /** The first page of a class's ring from `first` on that nobody is emptying. Class lock held. */
+  #openPageFrom(first: number): number {
+    const ctl = this.#ctl;
+    let page = first;
+    while (page !== NO_PAGE && (ctl[this.#memory.pageInfo(page)] & PageInfo.CLOSED_FLAG) !== 0) {
+      page = ctl[this.#memory.pageInfo(page) + PageInfo.NEXT_WORD];
+      if (page === first) return NO_PAGE;
+    }
+    return page;
+  }
+
   /** Draws one chunk of a class at random; false when no draw hit a page of it. */
   #drawChunk(slabClass: number): boolean {
     const memory = this.#memory;
@@ -114,7 +132,8 @@ export class ClassSweep {
       const page = 1 + Math.floor(Math.random() * (memory.dramPages - 1));
       const info = memory.pageInfo(page);
       const carved = this.#ctl[info + PageInfo.CARVED_WORD];
-      if ((this.#ctl[info] & 0xffff) !== wanted || carved === 0) continue;
+      const kind = this.#ctl[info];
+      if ((kind & 0xffff) !== wanted || (kind & PageInfo.CLOSED_FLAG) !== 0 || carved === 0) continue;
       this.#handPage = page;
       this.#handChunk = Math.floor(Math.random() * carved);
       this.#handCount = 1;

@@ -52,8 +52,8 @@ export class PageMoves {
   /** Classes that freeOne has asked for a page. */
   readonly #asked = new Uint8Array(CLASS_COUNT);
 
-  /** The last makePage failed, and spare chunks of other participants were in its way. */
-  waitsForSpares = false;
+  /** The last makePage failed, and other participants were in its way: their spare chunks, or they are emptying the page themselves. */
+  waitsForOthers = false;
 
   constructor(keyspace: Keyspace, eviction: Eviction) {
     this.#keyspace = keyspace;
@@ -65,7 +65,7 @@ export class PageMoves {
   /** Frees pages until the pool may give one to a class that has found no room in its own. */
   makePage(slabClass: number): boolean {
     const { pool } = this.#keyspace;
-    this.waitsForSpares = false;
+    this.waitsForOthers = false;
     for (let i = 0; i <= pool.dataReserve && !pool.hasRoomForData; i++) if (!this.freeOne(slabClass, true)) break;
     return pool.hasRoomForData;
   }
@@ -216,8 +216,11 @@ export class PageMoves {
     const { slabs, statistics } = this.#keyspace;
     const kind = this.#ctl[this.#memory.pageInfo(page)];
     const slabClass = (kind >>> 8) & 0xff;
-    if ((kind & 0xff) !== PageKind.SLAB || this.#hasForeignSpares(page, slabClass) || !slabs.closePage(page))
+    if ((kind & 0xff) !== PageKind.SLAB || this.#hasForeignSpares(page, slabClass)) return false;
+    if (!slabs.closePage(page)) {
+      this.waitsForOthers = true;
       return false;
+    }
     slabs.drainClass(slabClass);
     const carved = this.#ctl[this.#memory.pageInfo(page) + PageInfo.CARVED_WORD];
     let stuck = false;
@@ -247,7 +250,7 @@ export class PageMoves {
       for (let i = 0; i < words[magazine]; i++) {
         if (words[magazine + 1 + i * 2] !== page) continue;
         Atomics.add(this.#ctl, Super.DRAIN_WORD, 1);
-        this.waitsForSpares = true;
+        this.waitsForOthers = true;
         return true;
       }
     }

@@ -209,8 +209,8 @@ export abstract class Staging extends ItemCursor {
       if (slabs.take(slabClass)) return true;
     }
     if (slabs.takeLarger(slabClass, MAX_CHUNK_UNITS, STAGED_SLOT)) return true;
-    // Others give their spares back at their next turn; until then the reserve stands in, which the background fills again.
-    return eviction.moves.waitsForSpares && slabs.takeFromReserve(slabClass);
+    // Others give their spares back at their next turn, or finish a page; until then the reserve stands in, which the background fills again.
+    return eviction.moves.waitsForOthers && slabs.takeFromReserve(slabClass);
   }
 
   /** While a class has no page of its own, one of the somewhat larger ones makes room for its items. */
