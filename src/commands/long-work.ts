@@ -217,7 +217,7 @@ export function isLong(count: number): boolean {
 
 /**
  * Replies many elements of an open collection, of the command's first key, from rank `from` on, backwards when `isReversed`: `visit` replies the element at the position
- * and returns how many replies of the header's type that were. A collection that changes in the middle is replied anew, as it is then, in
+ * and returns how many replies of the header's type that were. `before`, a character a byte, precedes all of it. A collection that changes in the middle is replied anew, as it is then, in
  * one go: so the reply is of one moment.
  */
 export function replyElements(
@@ -228,6 +228,7 @@ export function replyElements(
   isReversed: boolean,
   type: CollectionType,
   visit: (context: Context, elements: Collection) => number,
+  before = '',
 ): void {
   const work = resumeWork(context, elements.version);
   let { position, found } = work;
@@ -244,5 +245,5 @@ export function replyElements(
     if (isReversed) elements.previous();
     else elements.next();
   }
-  finishWork(context, work, context.reply.deferredHeader(type, found));
+  finishWork(context, work, before + context.reply.deferredHeader(type, found));
 }

@@ -225,3 +225,40 @@ it('cuts off a torn end of the log, and refuses one that is damaged before it', 
   expect(await ask(client, 'GET', 'key:48')).toBe('value 48');
   await server.stop();
 });
+
+it('commands of several turns are there whole after a reboot', { timeout: 120_000 }, async () => {
+  const pool = await poolOf();
+  let server = await start(pool, '--appendfsync=always');
+  let client = await connect(server.redisPort);
+  const numbers = Array.from({ length: 5000 }, (_, i) => i);
+  await ask(client, 'RPUSH', 'list', ...numbers.map((i) => `e${i % 3}`));
+  await ask(client, 'RPUSH', 'trimmed', ...numbers);
+  await ask(client, 'ZADD', 'zset', ...numbers.flatMap((i) => [i, `m${i}`]));
+  await ask(client, 'SADD', 'set', ...numbers);
+  await ask(client, 'SET', 'bits', 'some bits '.repeat(30_000));
+  for (const request of [
+    'LREM list 0 e1',
+    'LINSERT list AFTER e2 x',
+    'LTRIM trimmed 1000 -1001',
+    'LPOP trimmed 1100',
+    'ZREMRANGEBYRANK zset 500 2000',
+    'ZPOPMAX zset 1200',
+    'SPOP set 2000',
+    'BITOP NOT other bits',
+  ]) {
+    expect(String(await ask(client, ...request.split(' ')))).not.toMatch(/^-/);
+  }
+  const looks = ['LRANGE list 0 -1', 'LRANGE trimmed 0 -1', 'ZRANGE zset 0 -1 WITHSCORES', 'BITCOUNT other'];
+  const content = async (): Promise<unknown[]> => {
+    const all: unknown[] = [];
+    for (const look of looks) all.push(await ask(client, ...look.split(' ')));
+    all.push(((await ask(client, 'SMEMBERS', 'set')) as string[]).sort());
+    return all;
+  };
+  const before = await content();
+  await reboot(server);
+  server = await start(pool, '--appendfsync=always');
+  client = await connect(server.redisPort);
+  expect(await content()).toEqual(before);
+  await server.stop();
+});

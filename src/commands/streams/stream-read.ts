@@ -6,10 +6,12 @@
  * locked.
  */
 import { ItemType } from '../../layout/item.js';
+import { ReplyType } from '../../protocol/resp/reply.js';
 import { StreamId } from '../../store/streams/stream-id.js';
 import { blockArg, integerArg, keyArg, stringArg } from '../arguments.js';
 import type { Context } from '../context.js';
 import { NOT_INTEGER, SYNTAX } from '../errors.js';
+import { isLong, replyElements } from '../long-work.js';
 import { WaitReply } from '../messaging/blocked.js';
 import { timeoutMsArg } from '../messaging/wait.js';
 import { Category, type CommandSpec, Flag, type KeySpec, KeyUse } from '../spec.js';
@@ -177,6 +179,13 @@ function xread(context: Context): void {
     }
   }
   if (served === 0) return wait(context, dollars);
+  if (keys === 1 && !context.isRetry) {
+    idArg(context, idArgument(0), id);
+    id.increment();
+    stream.seek(id);
+    const count = followingCount();
+    if (isLong(count)) return replyLong(context, count);
+  }
   beginStreams(context, served);
   for (let k = 0; k < keys; k++) {
     if (isServed[k] === 0) continue;
@@ -191,10 +200,29 @@ function xread(context: Context): void {
   }
 }
 
+/** Entries from the position on, as many as are asked for. */
+function followingCount(): number {
+  const { collection } = stream;
+  return Math.min(read.countMax, collection.count - collection.rank);
+}
+
+/** Replies so many entries of the one key from the position on, over several turns. */
+function replyLong(context: Context, count: number): void {
+  context.hit();
+  const key = context.argString(keyArgument(0));
+  const before = `${context.reply.protocol > 2 ? '%1\r\n' : '*1\r\n*2\r\n'}$${key.length}\r\n${key}\r\n`;
+  const { collection } = stream;
+  replyElements(context, collection, collection.rank, count, false, ReplyType.ARRAY, visitEntry, before);
+}
+
+function visitEntry(context: Context): number {
+  replyEntry(context);
+  return 1;
+}
+
 /** Replies the entries from the position on, as many as are asked for. */
 function replyFollowing(context: Context): void {
-  const { collection } = stream;
-  const count = Math.min(read.countMax, collection.count - collection.rank);
+  const count = followingCount();
   context.reply.array(count);
   for (let i = count; i > 0; i--) {
     replyEntry(context);
