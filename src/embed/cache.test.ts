@@ -146,6 +146,23 @@ describe('Cache', () => {
     expect(codeOf(() => cache.get('k'))).toBe('ERR_ENTRESOL_CLOSED');
   });
 
+  it('refuses what is neither a string nor bytes, as programs without types pass it: it was stored as an empty value', async () => {
+    const wrong = [5, 5n, true, null, undefined, {}, new ArrayBuffer(8), new DataView(new ArrayBuffer(8)), [1]];
+    cache.set('k', 'v');
+    for (const argument of wrong as never[]) {
+      expect(codeOf(() => cache.set('k', argument))).toBe('ERR_ENTRESOL_VALUE');
+      expect(codeOf(() => cache.set(argument, 'v'))).toBe('ERR_ENTRESOL_KEY');
+      expect(codeOf(() => cache.get(argument))).toBe('ERR_ENTRESOL_KEY');
+      expect(codeOf(() => cache.namespace('n').delete(argument))).toBe('ERR_ENTRESOL_KEY');
+      await expect(cache.getOrCompute('computed', () => argument)).rejects.toThrow(CacheError);
+    }
+    expect(codeOf(() => cache.getOrCompute(Uint8Array.of(1) as never, () => 'v'))).toBe('ERR_ENTRESOL_KEY');
+    expect(codeOf(() => cache.set('k', 'w', { ttl: '5' as never }))).toBe('ERR_ENTRESOL_OPTION');
+    expect(codeOf(() => cache.set('k', 'w', { only: 'never' as never }))).toBe('ERR_ENTRESOL_OPTION');
+    expect(cache.get('k')).toBe('v');
+    expect(cache.size).toBe(1);
+  });
+
   it('evicts when it is full', () => {
     const value = 'v'.repeat(1000);
     for (let i = 0; i < 60_000; i++) cache.set(`k${i}`, value);
@@ -155,6 +172,12 @@ describe('Cache', () => {
 });
 
 describe('open', () => {
+  it('refuses a policy that there is not', async () => {
+    await expect(open({ path, dram: '32mb', policy: 'lru' as never })).rejects.toMatchObject({
+      code: 'ERR_ENTRESOL_OPTION',
+    });
+  });
+
   it('gives a pool to one alone when asked to, and says who has it', async () => {
     await expect(open({ path, exclusive: true })).rejects.toMatchObject({ code: 'POOL_BUSY' });
     cache.set('k', 'v');

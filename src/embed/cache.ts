@@ -4,6 +4,8 @@
  * Owns: nothing but its seat in the pool. Invariant: each call locks one shard at a time, for the in-memory work only, and first looks
  * whether the store gate is closed.
  */
+import { constants } from 'node:buffer';
+import { types } from 'node:util';
 import { type Bytes, bytesEqual } from '../layout/bytes.js';
 import { Item, ItemType } from '../layout/item.js';
 import { copyBytes } from '../native/copy.js';
@@ -41,6 +43,8 @@ const NO_EXPIRY = 0;
 /** Reading the clock costs a tenth of a get, so only each so many calls do it, and each that depends on the time; the seat's timer does it too. */
 const CALLS_PER_CLOCK = 32;
 const MAX_EXPIRY_MS = 2 ** 47;
+/** What the engine puts into one string; a value may have a little more. */
+const STRING_MAX_BYTES = constants.MAX_STRING_LENGTH;
 
 /**
  * A cache, or a namespace of one. Values are strings (UTF-8) or bytes; both are the same bytes in the store, so what was set as a string can
@@ -72,6 +76,7 @@ export class Cache {
     let text: string | undefined;
     if (this.#find(hash)) {
       if (keyspace.type !== ItemType.STRING) this.#rejectType(hash);
+      if (keyspace.valueLength > STRING_MAX_BYTES) this.#rejectLength(hash);
       keyspace.access();
       text = readText(keyspace.value, keyspace.valueOffset, keyspace.valueLength);
     } else {
@@ -119,14 +124,18 @@ export class Cache {
     this.#checkLog();
     const source = this.#encodeValue(value);
     const ttlMs = options?.ttl === undefined ? NO_EXPIRY : this.#expiry(options.ttl);
+    const only = options?.only;
+    if (only !== undefined && only !== 'absent' && only !== 'present') {
+      throw new CacheError('ERR_ENTRESOL_OPTION', `only is 'absent' or 'present', not ${String(only)}`);
+    }
     const hash = this.#lock(key);
     if (ttlMs !== NO_EXPIRY) this.#readClock();
     let expiryMs = ttlMs === NO_EXPIRY ? NO_EXPIRY : keyspace.nowMs + ttlMs;
     try {
       const found = this.#find(hash);
       if (found && keyspace.isLfu) keyspace.use();
-      if (options !== undefined && (options.only !== undefined || options.keepTtl === true)) {
-        if ((options.only === 'absent' && found) || (options.only === 'present' && !found)) return false;
+      if (options !== undefined && (only !== undefined || options.keepTtl === true)) {
+        if ((only === 'absent' && found) || (only === 'present' && !found)) return false;
         if (options.keepTtl === true && found) expiryMs = keyspace.expiryMs;
       }
       this.#store(hash, source.bytes, source.length, expiryMs, found);
@@ -308,6 +317,7 @@ export class Cache {
     this.#checkOpen();
     const scratch = this.#key;
     if (typeof key === 'string') scratch.write(this.#prefix === '' ? key : this.#prefix + key);
+    else if (!types.isUint8Array(key)) throw wrongArgument('ERR_ENTRESOL_KEY', 'key', key);
     else if (this.#prefix === '') scratch.writeBytes(key);
     else scratch.writeBytes(Buffer.concat([Buffer.from(this.#prefix), key]));
     if (scratch.length > Item.MAX_KEY_BYTES) {
@@ -339,6 +349,15 @@ export class Cache {
     this.#keyspace.setClock(Date.now());
   }
 
+  #rejectLength(hash: number): never {
+    const { valueLength } = this.#keyspace;
+    this.#keyspace.unlock(hash);
+    throw new CacheError(
+      'ERR_ENTRESOL_VALUE',
+      `a string has at most ${STRING_MAX_BYTES} bytes here, this value ${valueLength}: use getBytes`,
+    );
+  }
+
   #rejectType(hash: number): never {
     this.#keyspace.unlock(hash);
     throw wrongType();
@@ -347,7 +366,8 @@ export class Cache {
   #encodeValue(value: Value): Scratch {
     const scratch = this.#value;
     if (typeof value === 'string') scratch.write(value);
-    else scratch.writeBytes(value);
+    else if (types.isUint8Array(value)) scratch.writeBytes(value);
+    else throw wrongArgument('ERR_ENTRESOL_VALUE', 'value', value);
     if (scratch.length > Item.MAX_VALUE_BYTES) {
       throw new CacheError(
         'ERR_ENTRESOL_VALUE',
@@ -359,7 +379,7 @@ export class Cache {
 
   /** Checks a time to live and returns it. */
   #expiry(ttl: number): number {
-    if (!(ttl > 0) || ttl > MAX_EXPIRY_MS) {
+    if (typeof ttl !== 'number' || !(ttl > 0) || ttl > MAX_EXPIRY_MS) {
       throw new CacheError('ERR_ENTRESOL_OPTION', `a time to live is a positive number of milliseconds, not ${ttl}`);
     }
     return Math.ceil(ttl);
@@ -368,6 +388,15 @@ export class Cache {
 
 function outOfMemory(): CacheError {
   return new CacheError('ERR_ENTRESOL_OUT_OF_MEMORY', 'the store is full and its policy lets nothing be evicted');
+}
+
+/** Programs without types pass numbers and the like: stored as they come, they would be taken for empty. */
+function wrongArgument(code: 'ERR_ENTRESOL_KEY' | 'ERR_ENTRESOL_VALUE', name: string, argument: unknown): CacheError {
+  const kind = argument === null ? 'null' : typeof argument;
+  return new CacheError(
+    code,
+    `a ${name} is a string or a Uint8Array, not ${kind === 'object' ? 'another object' : kind}`,
+  );
 }
 
 function wrongType(): CacheError {

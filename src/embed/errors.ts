@@ -4,8 +4,10 @@
 export const CACHE_ERRORS = {
   ERR_ENTRESOL_CLOSED: 'The cache was closed.',
   ERR_ENTRESOL_OUT_OF_MEMORY: 'The store is full and its policy lets nothing be evicted. The old value stays.',
-  ERR_ENTRESOL_KEY: 'The key is longer than 65,535 bytes.',
-  ERR_ENTRESOL_VALUE: 'The value is longer than 512 MiB.',
+  ERR_ENTRESOL_KEY:
+    'The key is longer than 65,535 bytes, or neither a string nor a Uint8Array (for getOrCompute: no string).',
+  ERR_ENTRESOL_VALUE:
+    'The value is longer than 512 MiB, or neither a string nor a Uint8Array; get: it is too long for a string.',
   ERR_ENTRESOL_WRONG_TYPE: 'The key holds a value that is not a string.',
   ERR_ENTRESOL_NOT_AN_INTEGER: 'incr: the value or the sum is not an integer below 2^53. The value stays.',
   ERR_ENTRESOL_COMPUTE_TIMEOUT: 'getOrCompute: another caller has been computing for longer than waitTimeout.',

@@ -43,6 +43,8 @@ export class Computations {
     compute: () => Value | Promise<Value>,
     options: ComputeOptions | undefined,
   ): Promise<string> {
+    // Leases and promises are known by the key's text.
+    if (typeof key !== 'string') throw new CacheError('ERR_ENTRESOL_KEY', 'the key of getOrCompute is a string');
     const value = cache.get(key);
     if (value !== undefined) return Promise.resolve(value);
     const name = prefix + key;

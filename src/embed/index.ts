@@ -14,7 +14,7 @@ import { attach, detach } from '../store/attach.js';
 import { claimPool } from '../store/claim.js';
 import type { Keyspace } from '../store/keyspace.js';
 import { findStore, openStore } from '../store/open.js';
-import type { PolicyName } from '../store/policy.js';
+import { POLICY_NAMES, type PolicyName } from '../store/policy.js';
 import { Cache, type CacheSeat } from './cache.js';
 import { CacheError } from './errors.js';
 import { Computations } from './get-or-compute.js';
@@ -86,6 +86,10 @@ export async function open(options: OpenOptions = {}): Promise<Cache> {
 }
 
 function attachTo(pool: string, options: OpenOptions): Keyspace {
+  const { policy } = options;
+  if (policy !== undefined && !POLICY_NAMES.includes(policy)) {
+    throw new CacheError('ERR_ENTRESOL_OPTION', `policy: '${policy}' is none of ${POLICY_NAMES.join(', ')}`);
+  }
   const existing = options.dram === undefined && options.capacity === undefined ? findStore(pool) : null;
   return attach(
     existing ??
