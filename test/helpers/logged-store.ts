@@ -6,7 +6,7 @@
 import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { afterAll } from 'vitest';
 import { createCommandTable } from '../../src/commands/families.js';
 import type { CommandTable } from '../../src/commands/table.js';
 import { defaultSettings } from '../../src/config/index.js';
@@ -15,9 +15,9 @@ import { Super } from '../../src/layout/superblock.js';
 import { Snapshot } from '../../src/rdb/snapshot.js';
 import { encodeEffects } from '../../src/rdb/value-encoder.js';
 import { CheckpointTarget } from '../../src/server/effects/checkpoint.js';
-import { checkpointPath, draftPath, listFiles, segmentPath } from '../../src/server/effects/log-files.js';
-import { LogReader } from '../../src/server/effects/log-reader.js';
+import { draftPath, listFiles } from '../../src/server/effects/log-files.js';
 import { LogWriter } from '../../src/server/effects/log-writer.js';
+import { readAll } from '../../src/server/effects/recovery.js';
 import { Replay } from '../../src/server/effects/replay.js';
 import type { Keyspace } from '../../src/store/keyspace.js';
 import { Session } from './session.js';
@@ -86,29 +86,22 @@ export class LoggedStore {
 }
 
 /** What a start with a new DRAM tier makes of the files. */
-export function replayFiles(folder: string): { keyspace: Keyspace; replayed: Replay } {
+export async function replayFiles(folder: string): Promise<{ keyspace: Keyspace; cutAt: number }> {
   const keyspace = openTestStore({ durability: 'durable' });
   keyspace.feed.effects = null;
-  const replayed = new Replay(keyspace, defaultSettings());
-  const reader = new LogReader(replayed);
-  const { checkpoint, segments } = listFiles(folder);
-  keyspace.enterBatch();
-  if (checkpoint > 0) {
-    replayed.strictFrom = reader.read(checkpointPath(folder, checkpoint), checkpoint, true).endCut;
-    expect(replayed.strictFrom).not.toBeNull();
-  }
-  for (const number of segments) {
-    const { cutAt } = reader.read(segmentPath(folder, number), number, number === segments.at(-1));
-    expect(cutAt).toBe(-1);
-  }
-  replayed.end();
-  keyspace.leaveBatch();
-  return { keyspace, replayed };
+  const replay = new Replay(keyspace, defaultSettings());
+  const cutAt = await readAll(keyspace, folder, listFiles(folder), replay);
+  replay.end();
+  return { keyspace, cutAt };
 }
 
 /** What a store holds of these keys: digest, expiry and version of each. */
-export function contentOf(keyspace: Keyspace, keys: readonly string[], databases = 1): Record<string, string> {
-  const session = new Session(keyspace);
+export function contentOf(
+  keyspace: Keyspace,
+  keys: readonly string[],
+  databases = 1,
+  session = new Session(keyspace),
+): Record<string, string> {
   const content: Record<string, string> = {};
   for (let db = 0; db < databases; db++) {
     session.send(`SELECT ${db}`);

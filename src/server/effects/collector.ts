@@ -27,7 +27,7 @@ export class Collector {
   collect(into: GroupBuffer): number {
     into.clear();
     const cut = Atomics.load(this.#ctl, Super.EFFECTS_NUMBER_WORD);
-    for (let seat = 0; seat < Participant.MAX; seat++) {
+    for (let seat = 0, seats = this.#seats; seat < seats; seat++) {
       const page = this.#pageOf(seat);
       if (page !== 0) this.#take(seat, page, cut, into);
     }
@@ -36,7 +36,7 @@ export class Collector {
 
   /** Forgets what rings hold. Nobody appends. */
   discard(): void {
-    for (let seat = 0; seat < Participant.MAX; seat++) {
+    for (let seat = 0, seats = this.#seats; seat < seats; seat++) {
       const page = this.#pageOf(seat);
       if (page === 0) continue;
       const { words, base } = this.#ring(page);
@@ -46,7 +46,7 @@ export class Collector {
 
   /** True when some ring holds something. */
   hasMore(): boolean {
-    for (let seat = 0; seat < Participant.MAX; seat++) {
+    for (let seat = 0, seats = this.#seats; seat < seats; seat++) {
       const page = this.#pageOf(seat);
       if (page === 0) continue;
       const { words, base } = this.#ring(page);
@@ -57,7 +57,7 @@ export class Collector {
 
   /** Wakes the participants of this process that wait for what is persistent by now. */
   wakeWaiting(): void {
-    for (let seat = 0; seat < Participant.MAX; seat++) {
+    for (let seat = 0, seats = this.#seats; seat < seats; seat++) {
       const page = this.#pageOf(seat);
       if (page === 0) continue;
       const { words, base } = this.#ring(page);
@@ -71,6 +71,11 @@ export class Collector {
         if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
       }
     }
+  }
+
+  /** Seats that were ever taken are below it: all 112 of them, three times a turn, would be a good part of a turn. */
+  get #seats(): number {
+    return Atomics.load(this.#ctl, Super.SEATS_WORD) || Participant.MAX;
   }
 
   #pageOf(seat: number): number {

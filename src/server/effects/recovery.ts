@@ -51,8 +51,8 @@ function empty(keyspace: Keyspace): void {
   keyspace.leaveBatch();
 }
 
-/** Returns where the last segment was cut short; -1 = it was not. */
-async function readAll(keyspace: Keyspace, folder: string, files: LogFiles, replay: Replay): Promise<number> {
+/** Carries out what the files hold. Returns where the last segment was cut short; -1 = it was not. */
+export async function readAll(keyspace: Keyspace, folder: string, files: LogFiles, replay: Replay): Promise<number> {
   const reader = new LogReader(replay);
   const { checkpoint, segments } = files;
   const first = Math.max(checkpoint, 1);
