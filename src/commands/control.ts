@@ -218,8 +218,8 @@ export interface Control {
   ): void;
   /** This worker's own answer, at once: for EXEC. */
   askHere<T extends keyof WorkerTopics>(asker: Asker, topic: T, question: WorkerTopics[T][0]): WorkerTopics[T][1];
-  /** CONFIG SET inside EXEC: this worker has the values at once, the others soon. Null = done, else the error. */
-  setConfigHere(pairs: MainTopics['configSet'][0]): string | null;
+  /** CONFIG SET inside EXEC: this worker has the values at once, the others before the reply leaves. Null = done, else the error. */
+  setConfigHere(asker: Asker, pairs: MainTopics['configSet'][0]): string | null;
   askMain<T extends keyof MainTopics>(
     asker: Asker,
     topic: T,

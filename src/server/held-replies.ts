@@ -11,12 +11,13 @@ import type { Pump } from '../native/addon.js';
 import type { Output } from '../protocol/output.js';
 import type { Effects } from '../store/effects/effects.js';
 import type { Keyspace } from '../store/keyspace.js';
+import type { OutputHolds } from './output-holds.js';
 
 /** Datagrams cannot be held one by one: the worker waits for them, but not for ever. */
 const DATAGRAM_WAIT_MS = 1000;
 
 export class HeldReplies {
-  readonly #pump: Pump;
+  readonly #holds: OutputHolds;
   readonly #output: Output;
   readonly #keyspace: Keyspace;
   readonly #effects: Effects;
@@ -29,8 +30,15 @@ export class HeldReplies {
   #hasNew = false;
   #hasDatagram = false;
 
-  constructor(pump: Pump, output: Output, keyspace: Keyspace, effects: Effects, settings: Readonly<Settings>) {
-    this.#pump = pump;
+  constructor(
+    pump: Pump,
+    holds: OutputHolds,
+    output: Output,
+    keyspace: Keyspace,
+    effects: Effects,
+    settings: Readonly<Settings>,
+  ) {
+    this.#holds = holds;
     this.#output = output;
     this.#keyspace = keyspace;
     this.#effects = effects;
@@ -65,7 +73,7 @@ export class HeldReplies {
     if (this.#isHeld[conn] !== 0) return;
     this.#isHeld[conn] = 1;
     this.#held[this.#count++] = conn;
-    this.#pump.holdOutput(conn, true);
+    this.#holds.hold(conn);
   }
 
   #grow(atLeast: number): void {
@@ -104,7 +112,7 @@ export class HeldReplies {
         continue;
       }
       this.#isHeld[conn] = 0;
-      this.#pump.holdOutput(conn, false);
+      this.#holds.letGo(conn);
     }
     this.#count = kept;
     if (kept > 0) this.#effects.hurry();

@@ -20,6 +20,7 @@ import type { Clock } from './clock.js';
 import { Connections } from './connections.js';
 import type { HeldReplies } from './held-replies.js';
 import { Limits } from './limits.js';
+import type { OutputHolds } from './output-holds.js';
 import type { SaveSchedule } from './save-schedule.js';
 import { ScriptTurns } from './script-turns.js';
 import { ShutOut } from './shut-out.js';
@@ -52,6 +53,7 @@ export interface LoopStore {
 
 export interface LoopParts {
   readonly pump: Pump;
+  readonly holds: OutputHolds;
   readonly output: Output;
   readonly store: LoopStore;
   readonly clock: Clock;
@@ -77,6 +79,7 @@ const POLL_MAX_MS = 1000;
 export class Loop implements ControlHost {
   readonly connections: Connections;
   readonly pump: Pump;
+  readonly holds: OutputHolds;
   readonly control: WorkerControl;
   readonly hub: Hub | null;
   nowMs: number;
@@ -111,6 +114,7 @@ export class Loop implements ControlHost {
 
   constructor(parts: LoopParts) {
     this.pump = parts.pump;
+    this.holds = parts.holds;
     this.control = parts.control;
     this.connections = new Connections(parts.counters);
     this.#shutOut = new ShutOut(parts.pump, this.connections);

@@ -24,6 +24,7 @@ import { Counter, type CounterRow } from '../layout/counters.js';
 import { AccessLog } from './access-log.js';
 import { LatencyMonitor } from './latency-monitor.js';
 import type { ControlStart, Level, ToMain, ToWorker } from './messages.js';
+import type { OutputHolds } from './output-holds.js';
 import { SlowLog } from './slow-log.js';
 
 /** Lines for watchers that one turn may bring forth, and turns' lines on their way: what is beyond is dropped, and counted. */
@@ -45,6 +46,7 @@ export interface ControlHost {
   writeTo(conn: number, clientId: number, write: () => void): void;
   unsentBytes(conn: number): number;
   descriptorOf(conn: number): number;
+  readonly holds: OutputHolds;
   settingsChanged(): void;
   sizeProblem: SizeCheck;
   stop(graceMs: number): void;
@@ -79,6 +81,8 @@ export class WorkerControl implements Control {
   /** The client whose command is being answered by this worker alone, 0 = none. */
   #askingHere = 0;
   readonly #waiting = new Map<number, Waiting>();
+  /** Settings that EXEC has changed and the others are told of: question -> slot whose output is held. */
+  readonly #telling = new Map<number, number>();
   /** Slot -> client id. */
   readonly #paused = new Map<number, number>();
   #pausedUntilMs = 0;
@@ -165,12 +169,15 @@ export class WorkerControl implements Control {
     return this.#provided.get(topic)?.(question) ?? this.#host!.answerTopic(topic, question);
   }
 
-  setConfigHere(pairs: MainTopics['configSet'][0]): string | null {
+  setConfigHere(asker: Asker, pairs: MainTopics['configSet'][0]): string | null {
     const result = configSet(this.settings, pairs, (dram, capacity) => this.#host!.sizeProblem(dram, capacity));
     if (!result.ok) return result.error;
     this.#settingsChanged();
-    // Nobody waits for this answer: the main thread tells the others, and this worker once more.
-    this.post({ type: 'askMain', askId: this.#nextAskId++, topic: 'configSet', question: pairs });
+    // The main thread tells the others, and this worker once more; until then the client hears nothing.
+    const askId = this.#nextAskId++;
+    this.#host!.holds.hold(asker.conn);
+    this.#telling.set(askId, asker.conn);
+    this.post({ type: 'askMain', askId, topic: 'configSet', question: pairs });
     return null;
   }
 
@@ -248,6 +255,11 @@ export class WorkerControl implements Control {
         return;
       }
       case 'reply': {
+        const told = this.#telling.get(message.askId);
+        if (told !== undefined) {
+          this.#telling.delete(message.askId);
+          return host.holds.letGo(told);
+        }
         const waiting = this.#waiting.get(message.askId);
         if (waiting === undefined) return;
         this.#waiting.delete(message.askId);

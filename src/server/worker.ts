@@ -19,6 +19,7 @@ import { createDrivers } from './drivers.js';
 import { HeldReplies } from './held-replies.js';
 import { Loop } from './loop.js';
 import { ListenerKind, reportOf, type ToMain } from './messages.js';
+import { OutputHolds } from './output-holds.js';
 import { SaveSchedule } from './save-schedule.js';
 import { WorkerControl } from './worker-control.js';
 import type { WorkerStart } from './worker-start.js';
@@ -67,8 +68,22 @@ function createLoop(start: WorkerStart, control: WorkerControl, counters: Counte
   const clock = new Clock(addon);
   const saveSchedule = new SaveSchedule(store, counters.shared, control);
   const { effects } = store.feed;
-  const held = effects === null ? undefined : new HeldReplies(pump, output, store, effects, control.settings);
-  const parts = { pump, output, store, clock, counters, totals, control, drivers, hub, makeScriptDriver, saveSchedule };
+  const holds = new OutputHolds(pump);
+  const held = effects === null ? undefined : new HeldReplies(pump, holds, output, store, effects, control.settings);
+  const parts = {
+    pump,
+    holds,
+    output,
+    store,
+    clock,
+    counters,
+    totals,
+    control,
+    drivers,
+    hub,
+    makeScriptDriver,
+    saveSchedule,
+  };
   const loop = new Loop({ ...parts, held });
   listen(pump, start.settings);
   return loop;

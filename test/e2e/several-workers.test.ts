@@ -135,6 +135,19 @@ describe('a transaction on one of two workers', { timeout: 60_000 }, () => {
     ]);
   });
 
+  it('that changes settings is answered when the other has them', async () => {
+    const [here, there] = [await connectTo(0), await connectTo(1)];
+    for (let i = 1; i <= 50; i++) {
+      expect(await inOne(here, `CONFIG SET slowlog-max-len ${i}`)).toEqual(['OK']);
+      expect(await ask(there, 'CONFIG GET slowlog-max-len')).toEqual(['slowlog-max-len', String(i)]);
+    }
+    expect(await inOne(here, 'CONFIG SET nothing 1', 'CONFIG SET slowlog-max-len 128', 'PING')).toEqual([
+      expect.stringContaining('Unknown option'),
+      'OK',
+      'PONG',
+    ]);
+  });
+
   it('refuses wrong words when it runs', async () => {
     const here = await connectTo(0);
     expect(await inOne(here, 'CLIENT LIST TYPE none', 'PING', 'CLIENT INFO')).toEqual([

@@ -16,6 +16,7 @@ import { Output } from '../../src/protocol/output.js';
 import { Clock } from '../../src/server/clock.js';
 import { Loop, type LoopStore } from '../../src/server/loop.js';
 import type { ToMain, ToWorker } from '../../src/server/messages.js';
+import { OutputHolds } from '../../src/server/output-holds.js';
 import { WorkerControl } from '../../src/server/worker-control.js';
 import { RawClient } from '../helpers/raw-client.js';
 
@@ -206,6 +207,7 @@ beforeEach(() => {
   driver = new LineDriver(output, control);
   loop = new Loop({
     pump,
+    holds: new OutputHolds(pump),
     output,
     store,
     clock: new Clock(addon),

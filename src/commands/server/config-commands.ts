@@ -26,8 +26,8 @@ function set(context: Context): void {
   const pairs: [string, string][] = [];
   for (let i = 2; i < context.argc; i += 2) pairs.push([context.argUtf8(i), context.argUtf8(i + 1)]);
   const { control } = context.environment;
-  // EXEC cannot wait for the other threads: here the values hold at once, elsewhere a moment later.
-  if (context.inTransaction && control !== null) return finish(context, control.setConfigHere(pairs));
+  // EXEC cannot wait for the other threads; its reply can.
+  if (context.inTransaction && control !== null) return finish(context, control.setConfigHere(context.client, pairs));
   context.askMain('configSet', pairs, (error) => finish(context, error));
 }
 
