@@ -211,14 +211,11 @@ export class Executor {
     const { client } = this.context;
     dropWork(client, this.counters);
     if (command !== null) this.stats[command.index * CommandStat.WORDS + CommandStat.rejected]++;
-    if (client.transaction !== null) {
-      if (command?.spec.name === 'exec') {
-        client.transaction = null;
-        client.watched = null;
-        return this.reply.error(`EXECABORT Transaction discarded because of: ${text}`);
-      }
-      client.transaction.broken = true;
+    if (command?.spec.name === 'exec') {
+      endTransaction(client, this.counters);
+      return this.reply.error(`EXECABORT Transaction discarded because of: ${text.replace(/^ERR /, '')}`);
     }
+    if (client.transaction !== null) client.transaction.broken = true;
     this.reply.error(text);
   }
 

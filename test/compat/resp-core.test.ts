@@ -185,6 +185,22 @@ describeWithRedis('connection commands', (peers) => {
 });
 
 describeWithRedis('transactions', (peers) => {
+  it('EXEC with arguments', () =>
+    peers.compare([
+      'EXEC x',
+      'MULTI',
+      'SET k 1',
+      'EXEC x',
+      'EXEC',
+      'GET k',
+      'WATCH k',
+      'EXEC x y',
+      'MULTI',
+      'SET k 2',
+      'EXEC',
+      'GET k',
+    ]));
+
   it('MULTI EXEC DISCARD', () =>
     peers.compare([
       'EXEC',

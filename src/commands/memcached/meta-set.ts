@@ -68,7 +68,7 @@ export function prepareMetaSet(context: MemcachedContext): Uint8Array | null {
     }
   }
   request.wantsVersion = flags.wantsCas;
-  if (fitsItemSize(context, context.keyLength, context.word(Request.valueLength))) return null;
+  if (fitsItemSize(context, context.keyLength, context.word(Request.valueLength), request.clientFlags)) return null;
   context.counters[Counter.storeTooLarge]++;
   dropOld(context, context.hashKey());
   return Replies.TOO_LARGE;

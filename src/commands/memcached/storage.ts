@@ -56,7 +56,7 @@ export function prepareClassic(context: MemcachedContext): Uint8Array | null {
     request.compareCas = parseUnsigned(u8, context.tokenOffset(5), context.tokenLength(5));
     if (request.compareCas === INVALID_UNSIGNED) return Replies.BAD_FORMAT;
   }
-  if (fitsItemSize(context, context.keyLength, context.word(Request.valueLength))) return null;
+  if (fitsItemSize(context, context.keyLength, context.word(Request.valueLength), request.clientFlags)) return null;
   context.counters[Counter.storeTooLarge]++;
   // As for want of memory: the old value must not outlive a set that the client believes to have done.
   if (request.mode === StoreMode.SET) dropOld(context, context.hashKey());

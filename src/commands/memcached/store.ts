@@ -74,12 +74,19 @@ export function isAppending(mode: StoreMode): boolean {
   return mode >= StoreMode.APPEND;
 }
 
-/** Item overhead that memcached's item-size-max counts too: header, suffix and CR LF, roughly. */
-const ITEM_OVERHEAD_BYTES = 64;
+/** What memcached's item-size-max counts beside key and value: header, key's end, version, CR LF; and flags that are not 0. */
+const ITEM_OVERHEAD_BYTES = 59;
+const FLAGS_BYTES = 4;
 
 /** True when a value of so many bytes may be stored under a key of so many. */
-export function fitsItemSize(context: MemcachedContext, keyBytes: number, valueBytes: number): boolean {
-  return keyBytes + valueBytes + ITEM_OVERHEAD_BYTES <= context.settings.itemSizeMax;
+export function fitsItemSize(
+  context: MemcachedContext,
+  keyBytes: number,
+  valueBytes: number,
+  clientFlags: number,
+): boolean {
+  const overhead = clientFlags === 0 ? ITEM_OVERHEAD_BYTES : ITEM_OVERHEAD_BYTES + FLAGS_BYTES;
+  return keyBytes + valueBytes + overhead <= context.settings.itemSizeMax;
 }
 
 /** Stores the value of the current request under the current key. */
@@ -201,7 +208,7 @@ function storeJoined(context: MemcachedContext, request: StoreRequest, h: number
   const oldBytes = keyspace.valueLength;
   const newBytes = request.valueBytes;
   const { clientFlags, expiryMs } = keyspace;
-  if (!fitsItemSize(context, context.keyLength, oldBytes + newBytes)) return StoreResult.NOT_STORED;
+  if (!fitsItemSize(context, context.keyLength, oldBytes + newBytes, clientFlags)) return StoreResult.NOT_STORED;
   if (!context.stageKey(h, oldBytes + newBytes)) {
     context.counters[Counter.storeNoMemory]++;
     return StoreResult.NO_MEMORY;

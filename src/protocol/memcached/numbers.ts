@@ -18,12 +18,19 @@ export const UINT64_DIGITS = 20;
 /** An unsigned 64-bit number in the binary protocol. */
 const BINARY_BYTES = 8;
 
+const PLUS = 43;
+const MINUS = 45;
 const LIMB = 1_000_000_000;
 /** 2^64 in limbs of nine decimal digits. */
 const OVERFLOW_HIGH = 18_446_744_073;
 const OVERFLOW_LOW = 709_551_616;
 
 export function parseUnsigned(u8: Uint8Array, offset: number, length: number): number {
+  if (length > 1 && u8[offset] === PLUS) return parseDigits(u8, offset + 1, length - 1);
+  return parseDigits(u8, offset, length);
+}
+
+function parseDigits(u8: Uint8Array, offset: number, length: number): number {
   if (length > 15) return parseLong(u8, offset, length);
   if (length === 0) return INVALID_UNSIGNED;
   let value = 0;
@@ -63,10 +70,8 @@ function parseLimbs(u8: Uint8Array, offset: number, end: number, into: { high: n
 }
 
 export function parseInt32(u8: Uint8Array, offset: number, length: number): number {
-  const negative = length > 0 && u8[offset] === 45;
-  const digits = negative ? length - 1 : length;
-  if (digits === 0 || digits > 10) return INVALID_INT32;
-  const value = parseUnsigned(u8, offset + length - digits, digits);
+  const negative = length > 0 && u8[offset] === MINUS;
+  const value = negative ? parseDigits(u8, offset + 1, length - 1) : parseUnsigned(u8, offset, length);
   if (value < 0) return INVALID_INT32;
   if (negative) return value > 2147483648 ? INVALID_INT32 : -value;
   return value > 2147483647 ? INVALID_INT32 : value;
@@ -138,7 +143,8 @@ export class Uint64 {
 
   /** Takes all of a token; false when it is no unsigned 64-bit number. */
   parse(u8: Uint8Array, offset: number, length: number): boolean {
-    return parseLimbs(u8, offset, offset + length, this);
+    const start = length > 1 && u8[offset] === PLUS ? offset + 1 : offset;
+    return parseLimbs(u8, start, offset + length, this);
   }
 
   /**
@@ -149,7 +155,7 @@ export class Uint64 {
     const end = offset + length;
     let start = offset;
     while (start < end && isSpace(u8[start])) start++;
-    if (start < end && u8[start] === 43) start++;
+    if (start < end && u8[start] === PLUS) start++;
     let stop = start;
     while (stop < end && !isSpace(u8[stop])) stop++;
     return stop > start && parseLimbs(u8, start, stop, this);

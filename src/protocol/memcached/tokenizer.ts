@@ -146,7 +146,9 @@ export class Tokenizer {
     const pair = records[record + Request.tokenFirst] * 2;
     const command = commandOf(u8, this.tokens[pair], this.tokens[pair + 1]);
     records[record + Request.command] = command;
-    if (count > 1 && takesNoreply(command) && isNoreply(u8, this.tokens, pair + (count - 1) * 2)) {
+    // `delete noreply` deletes a key of that name.
+    const least = command === CommandCode.DELETE ? 2 : 1;
+    if (count > least && takesNoreply(command) && isNoreply(u8, this.tokens, pair + (count - 1) * 2)) {
       records[record + Request.flags] |= RequestFlag.NOREPLY;
     }
   }

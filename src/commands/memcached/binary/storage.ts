@@ -43,7 +43,7 @@ export function prepareStore(context: MemcachedContext): Status {
     request.clientFlags = readUint32(u8, start + BinaryHeader.BYTES);
     request.expiryMs = context.expiryMs(readUint32(u8, start + BinaryHeader.BYTES + 4));
   }
-  if (!fitsItemSize(context, context.keyLength, request.valueBytes)) {
+  if (!fitsItemSize(context, context.keyLength, request.valueBytes, request.clientFlags)) {
     context.counters[Counter.storeTooLarge]++;
     // The old value must not outlive a set that the client believes to have done.
     if (request.mode === StoreMode.SET) dropOld(context, context.hashKey());
