@@ -160,11 +160,29 @@ export class Journal {
     return this.#undo !== 0 || this.#alloc !== 0;
   }
 
+  /** Each of the undo records lies within memory, and the first begins where they begin: not so in a damaged pool. */
+  get isSound(): boolean {
+    const { arenas } = this.#memory;
+    const words = this.#words;
+    let used = this.#undo;
+    if (used > P.UNDO_WORDS) return false;
+    while (used > 0) {
+      const end = this.#undoBase + used;
+      const wordCount = words[end - 1];
+      const word = words[end - 2];
+      const target = arenas[words[end - 3]]?.i32.length ?? 0;
+      if (wordCount < 0 || wordCount + 3 > used || word < 0 || word + wordCount > target) return false;
+      used -= wordCount + 3;
+    }
+    return used === 0;
+  }
+
   /** Writes back what the command had changed so far. */
   rollback(): void {
     const arenas: readonly Bytes[] = this.#memory.arenas;
     const words = this.#words;
     let used = this.#undo;
+    if (!this.isSound) throw new Error('an undo journal is damaged');
     while (used > 0) {
       const end = this.#undoBase + used;
       const wordCount = words[end - 1];

@@ -19,11 +19,22 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Session } from '../../test/helpers/session.js';
 import { Bucket } from '../layout/bucket.js';
+import { Bytes } from '../layout/bytes.js';
 import { Item } from '../layout/item.js';
 import { locationOffset, Page } from '../layout/location.js';
-import { Database, PageInfo, PageKind, Shard, SlabClass, Super } from '../layout/superblock.js';
+import {
+  Database,
+  PageInfo,
+  PageKind,
+  Participant,
+  ParticipantPage,
+  Shard,
+  SlabClass,
+  Super,
+} from '../layout/superblock.js';
 import { attach, detach } from './attach.js';
 import { checkInvariants } from './invariants.js';
+import type { Keyspace } from './keyspace.js';
 import { openStore, type StoreHandle } from './open.js';
 import { openPoolCopy } from './pool-copy.js';
 import { repairPool } from './pool-repair.js';
@@ -32,17 +43,21 @@ import { forEachEntry } from './walks.js';
 const MIB = 1024 * 1024;
 const STRINGS = 1200;
 const COLLECTIONS = 40;
+const CHANGING = 'key:2';
 /** More than what the index has of them. */
 const BUCKETS_USED = 600;
 /** Beyond everything: what is not damaged in a test must not expire meanwhile. */
 const FAR_MS = 4_000_000_000_000;
-const RUNS = process.env.ENTRESOL_CRASH_ROUNDS === undefined ? 5 : 500;
+const RUNS = process.env.ENTRESOL_CRASH_ROUNDS === undefined ? 4 : 500;
 
 let pool: string;
 let handle: StoreHandle;
 let capacityPath: string;
 let soundDram: Buffer;
 let soundCapacity: Buffer;
+/** The DRAM tier as a participant leaves it that dies while it changes CHANGING, and where its page is. */
+let dyingDram: Buffer;
+let dyingPage = 0;
 /** Word offsets that make up the page table, the index and so on. */
 let words: Int32Array;
 /** First words of the items in DRAM. */
@@ -72,6 +87,8 @@ beforeAll(() => {
   session.send(['SELECT', '3']);
   session.send(['SET', 'other', 'database']);
   for (let i = 0; i < STRINGS; i += 9) session.send(['SELECT', '0']) && session.send(['DEL', `key:${i}`]);
+  // Now it lies in DRAM.
+  session.send(['SET', CHANGING, valueAt(2), 'PXAT', String(FAR_MS + 2)]);
   for (let shard = 0; shard < keyspace.memory.shardCount; shard++) {
     forEachEntry(keyspace.memory, shard, (bucket, base, slot) => {
       const page = bucket[base + Bucket.SLOT_WORD + 1 + slot * 2];
@@ -79,6 +96,8 @@ beforeAll(() => {
       if (!keyspace.memory.isCapacity(page)) headers.push(locationOffset(page, unit) >>> 2);
     });
   }
+  dyingDram = changeHalf(keyspace);
+  dyingPage = keyspace.memory.ctl[keyspace.memory.participantWord(keyspace.memory.self) + Participant.PAGE_WORD];
   detach(keyspace);
   soundDram = readFileSync(handle.dramPath);
   soundCapacity = readFileSync(capacityPath);
@@ -89,10 +108,26 @@ afterAll(() => {
   rmSync(handle.dramPath, { force: true });
   rmSync(pool, { recursive: true, force: true });
 });
-beforeEach(restore);
+beforeEach(() => restore());
 
-function restore(): void {
-  writeFileSync(handle.dramPath, soundDram);
+/** Begins to change a string in place, and takes the change back once the memory has been looked at. */
+function changeHalf(keyspace: Keyspace): Buffer {
+  const key = Bytes.from(CHANGING);
+  const hash = keyspace.hash(0, key, 0, key.length);
+  keyspace.enterBatch();
+  keyspace.lock(hash);
+  expect(keyspace.find(hash, 0, key, 0, key.length)).toBe(true);
+  expect(keyspace.edit(0, 100)).toBe(true);
+  keyspace.value.u8.fill(0x21, keyspace.valueOffset, keyspace.valueOffset + 50);
+  const image = readFileSync(handle.dramPath);
+  keyspace.journal.rollback();
+  keyspace.unlock(hash);
+  keyspace.leaveBatch();
+  return image;
+}
+
+function restore(dram = soundDram): void {
+  writeFileSync(handle.dramPath, dram);
   writeFileSync(capacityPath, soundCapacity);
 }
 
@@ -214,6 +249,24 @@ describe('a repair', () => {
     expect(() => repairPool(pool, false)).toThrow(expect.objectContaining({ code: 'POOL_CORRUPT' }));
   });
 
+  it('undoes what a dead participant was changing, also where it cannot be mended', () => {
+    restore(dyingDram);
+    expect(repairPool(pool, false)).toMatchObject({ state: 'sound', items: total });
+    // A lock of nobody: who took a seat to mend it would wait for ever.
+    damage(Super.GRAVE_LOCK_WORD, 77);
+    expect(repairPool(pool, false)).toMatchObject({ state: 'repaired', items: total });
+    expect(contents().size).toBe(total);
+    // Nor can it be undone without a journal: its shard goes.
+    restore(dyingDram);
+    damage((dyingPage * Page.BYTES) / 4 + ParticipantPage.UNDO_COUNT_WORD, 5);
+    const { state, items } = repairPool(pool, false);
+    expect(state).toBe('repaired');
+    const left = contents();
+    expect(left.size).toBe(items);
+    expect(left.has(CHANGING)).toBe(false);
+    expect(items).toBeGreaterThan(total * 0.9);
+  });
+
   it('goes on working afterwards', () => {
     damage(wordOf(Super.DIRECTORY_WORD), 0);
     expect(repairPool(pool, false)).toMatchObject({ state: 'repaired' });
@@ -254,8 +307,8 @@ describe('a repair', () => {
     const value = fc.oneof(fc.integer(), fc.integer({ min: -2, max: 20 }), fc.constant(0), fc.constant(0x7fff_ffff));
     const one = fc.tuple(fc.oneof(...areas), value);
     fc.assert(
-      fc.property(fc.array(one, { minLength: 1, maxLength: 12 }), (damages) => {
-        restore();
+      fc.property(fc.array(one, { minLength: 1, maxLength: 12 }), fc.boolean(), (damages, isDying) => {
+        restore(isDying ? dyingDram : soundDram);
         for (const [word, to] of damages) damage(word, to);
         const { state, items, problem } = repairPool(pool, false);
         if (state === 'damaged') throw new Error(problem);

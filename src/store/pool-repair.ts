@@ -20,6 +20,7 @@ import { findDram, inUse, openTier, type StoreHandle } from './open.js';
 import { claimAlone, copyStore, existingStore, type PoolCopy } from './pool-copy.js';
 import { readPoolName } from './pool-name.js';
 import { Salvage } from './salvage.js';
+import { undoChanges } from './salvage-changes.js';
 import { rebuildIndex } from './salvage-index.js';
 import { mendDatabases, mendSizes, rebuildTables } from './salvage-tables.js';
 
@@ -164,8 +165,9 @@ function salvage(handle: StoreHandle, header: Header, problem: string, isLost: b
   try {
     const { memory } = copy;
     mendSizes(memory);
+    const unknown = undoChanges(memory);
     mendDatabases(memory);
-    const found = new Salvage(memory);
+    const found = new Salvage(memory, (shard) => unknown.has(shard));
     found.run();
     const { fillers, doubtful, orphans } = rebuildTables(memory, found);
     const keyspace = copy.attach();

@@ -81,8 +81,12 @@ export class Salvage {
   readonly #memory: Memory;
   readonly #parts: Parameters<typeof checkCollection>[0];
 
-  constructor(memory: Memory) {
+  readonly #isDoubtful: (shard: number) => boolean;
+
+  /** `isDoubtful`: nothing of the shard is taken, since a change of it was under way that nobody can undo. */
+  constructor(memory: Memory, isDoubtful: (shard: number) => boolean) {
     this.#memory = memory;
+    this.#isDoubtful = isDoubtful;
     const { ctl } = memory;
     const [low, high] = [ctl[Super.SEED_LOW_WORD], ctl[Super.SEED_HIGH_WORD]];
     this.#parts = { memory, hash: (_db, bytes, offset, length) => hashKey(low, high, bytes, offset, length) };
@@ -201,6 +205,7 @@ export class Salvage {
     if (valueLength < 0 || itemBytes(keyLength, valueLength) > room || hash >>> 16 !== tag) return Verdict.TORN;
     if (ctl[memory.databaseTable + Database.STATE_WORD + database] !== DatabaseState.LIVE) return Verdict.DEAD;
     if (this.#parts.hash(0, item, offset + Item.HEADER_BYTES, keyLength) !== hash) return Verdict.TORN;
+    if (this.#isDoubtful(hash & (memory.shardCount - 1))) return Verdict.TORN;
     if (type !== ItemType.STRING && !this.#takeNodes(page, unit)) return Verdict.BROKEN;
     this.claims.add(page, unit);
     return Verdict.SOUND;
