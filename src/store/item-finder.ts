@@ -398,7 +398,7 @@ export abstract class ItemFinder {
     if (this.page >= this.memory.capacityBase) this.#countCapacityHit();
   }
 
-  /** Counts for the slab class of a page: 3 ns, on lines that this participant alone writes. */
+  /** Counts for the slab class of a page: 5 ns, on lines that this participant alone writes. */
   countInClass(page: number, counter: ClassCounter): void {
     this.classCounters[classOfPage(this.memory, page) * ClassCounter.WORDS + counter]++;
   }

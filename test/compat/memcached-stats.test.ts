@@ -103,7 +103,7 @@ it('counts evicted and expired items in their classes, and resets them', async (
   const client = await RawClient.connect(server.memcachedPort);
   const value = 'x'.repeat(9000);
   client.write(`set read 0 1000 9000\r\n${value}\r\nget read\r\nset short 0 -1 9000\r\n${value}\r\nget short\r\n`);
-  for (let i = 0; i < 3000; i++) client.write(`set k${i} 0 ${i % 2} 9000 noreply\r\n${value}\r\n`);
+  for (let i = 0; i < 3000; i++) client.write(`set k${i} 0 ${(i % 2) * 1000} 9000 noreply\r\n${value}\r\n`);
   client.write('mn\r\n');
   await client.until(() => client.text.endsWith('MN\r\n'), 'the end of the stores');
   await client.read(client.receivedBytes);
