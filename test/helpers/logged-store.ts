@@ -15,7 +15,7 @@ import { Super } from '../../src/layout/superblock.js';
 import { Snapshot } from '../../src/rdb/snapshot.js';
 import { encodeEffects } from '../../src/rdb/value-encoder.js';
 import { CheckpointTarget } from '../../src/server/effects/checkpoint.js';
-import { draftPath, listFiles } from '../../src/server/effects/log-files.js';
+import { draftPath, listFiles, removeBefore } from '../../src/server/effects/log-files.js';
 import { LogWriter } from '../../src/server/effects/log-writer.js';
 import { readAll } from '../../src/server/effects/recovery.js';
 import { Replay } from '../../src/server/effects/replay.js';
@@ -51,6 +51,7 @@ export class LoggedStore {
     this.writer = new LogWriter(this.keyspace, this.folder, 1, 0, {
       log: () => undefined,
       checkpoint: () => undefined,
+      named: (number) => removeBefore(this.folder, number),
     });
     this.writer.percentage = 0;
   }

@@ -15,7 +15,7 @@ import type { StoreHandle } from '../../store/open.js';
 import type { Log } from '../log.js';
 import type { CheckpointOutcome, CheckpointStart } from './checkpoint-thread.js';
 import { Collector } from './collector.js';
-import { listFiles, logFolder, makeFolder, nameCheckpoint } from './log-files.js';
+import { listFiles, logFolder, makeFolder, nameCheckpoint, removeBefore } from './log-files.js';
 import { LogError } from './log-reader.js';
 import type { FromLogThread, LogSettings, LogThreadStart, ToLogThread } from './log-thread.js';
 
@@ -64,6 +64,7 @@ export class EffectLog {
       bytes = outcome.bytes;
       // There is no log yet that it could be ahead of.
       nameCheckpoint(this.#folder, number);
+      removeBefore(this.#folder, number);
     }
     this.#withWords((ctl) => {
       ctl[Super.EFFECTS_STATE_WORD] = EffectsState.LIVE;
@@ -135,6 +136,7 @@ export class EffectLog {
         if (message.type === 'ready') resolve();
         else if (message.type === 'log') this.#log(message.level, message.message);
         else if (message.type === 'checkpoint') this.#checkpoint = this.#write(message.number);
+        else if (message.type === 'named') this.#removeBefore(message.number);
         else closedAt = message.number;
       });
       void this.#ended.then((end) => reject(end instanceof Error ? end : new Error('the thread of the log ended')));
@@ -185,6 +187,15 @@ export class EffectLog {
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
     this.#log('notice', `checkpoint ${number}: ${outcome.bytes} bytes in ${seconds} s`);
     this.#post({ type: 'checkpointed', bytes: outcome.bytes });
+  }
+
+  #removeBefore(number: number): void {
+    try {
+      removeBefore(this.#folder, number);
+    } catch (error) {
+      // The next checkpoint replaces them as well.
+      this.#log('warning', `old files of the effect log stay: ${(error as Error).message}`);
+    }
   }
 
   #inThread(number: number): Promise<CheckpointOutcome> {

@@ -63,15 +63,14 @@ function numbersOf(names: readonly string[], prefix: string): number[] {
     .sort((a, b) => a - b);
 }
 
-/** Gives the draft of checkpoint `number` its name, and removes what it replaces. */
+/** Gives the draft of checkpoint `number` its name. */
 export function nameCheckpoint(folder: string, number: number): void {
   renameSync(draftPath(folder, number), checkpointPath(folder, number));
   syncFolder(folder);
-  removeBefore(folder, number);
 }
 
 /** Removes what checkpoint `number` replaces, and drafts of others. */
-function removeBefore(folder: string, number: number): void {
+export function removeBefore(folder: string, number: number): void {
   for (const name of readdirSync(folder)) {
     const isDraft = name.endsWith(DRAFT) && name.startsWith(CHECKPOINT);
     const [own] = [CHECKPOINT, SEGMENT].flatMap((prefix) => numbersOf([name], prefix));

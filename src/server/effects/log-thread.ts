@@ -36,6 +36,7 @@ export type FromLogThread =
   | { readonly type: 'ready' }
   | { readonly type: 'log'; readonly level: Level; readonly message: string }
   | { readonly type: 'checkpoint'; readonly number: number }
+  | { readonly type: 'named'; readonly number: number }
   /** Everything is on the medium; the number of the last segment. */
   | { readonly type: 'closed'; readonly number: number };
 
@@ -53,6 +54,7 @@ const { ctl, arenas, self } = keyspace.memory;
 const writer = new LogWriter(keyspace, folder, number, checkpointBytes, {
   log: (level, message) => post({ type: 'log', level, message }),
   checkpoint: (of) => post({ type: 'checkpoint', number: of }),
+  named: (of) => post({ type: 'named', number: of }),
 });
 
 function apply({ policy, minBytes, percentage }: LogSettings): void {

@@ -26,6 +26,8 @@ export interface WriterHost {
   log(level: 'notice' | 'warning', message: string): void;
   /** The state of all keys is to be written down; segments before `number` are not needed then. */
   checkpoint(number: number): void;
+  /** Checkpoint `number` has its name: what it replaces may go. That takes its time, and is not the log's. */
+  named(number: number): void;
 }
 
 export class LogWriter {
@@ -264,6 +266,7 @@ export class LogWriter {
     this.#isCheckpointing = false;
     Atomics.compareExchange(this.#ctl, Super.EFFECTS_DOUBT_WORD, Doubt.BEING_SETTLED, Doubt.NO);
     this.#publish();
+    this.#host.named(number);
   }
 
   /** Everything that has been appended is on the medium. Throws when it cannot be written. */
