@@ -111,7 +111,7 @@ describe('docs/migrate-from-redis.md', () => {
       );
       await Promise.all([source.connect(), target.connect()]);
       for (let i = 0; i < 2500; i++) await source.set(`k${i}`, `v${i}`);
-      await source.set('short-lived', 'v', { PX: 60_000 });
+      await source.set('short-lived', 'v', { PX: 3_600_000 });
       await source.hSet('hash', { a: '1', b: '2' });
       await source.rPush('list', ['x', 'y']);
 
