@@ -17,11 +17,17 @@ import { NO_PAGE } from '../memory/page-pool.js';
 import { IndexCursor } from './index-cursor.js';
 
 /** Entries a bucket at which a shard splits, in tenths. */
-export const FILL_TENTHS = 44;
+export const FILL_TENTHS = 54;
 /** Overflow buckets a shard takes from the pool at once. */
 const OVERFLOW_BATCH = 4;
+/** Chains looked at for each that was extended: in the long run one in so many has an overflow bucket that it could do without. */
+const TIDY_CHAINS = 16;
 
 export class Index extends IndexCursor {
+  /** Chains that were extended since `tidy` last looked, and where it goes on. */
+  #extended = 0;
+  #tidyAt = 0;
+
   // ---- changes, journaled
 
   setLocation(hash: number, page: number, unit: number): void {
@@ -90,6 +96,39 @@ export class Index extends IndexCursor {
     return this.split(hash & this.shardMask, buckets);
   }
 
+  /**
+   * Frees overflow buckets of the hash's shard that their chains can do without: what was removed has left holes, and where items come and go
+   * every chain is long at some time. Does nothing unless chains have been extended. The position is lost; the journal holds what was done.
+   */
+  tidy(hash: number): void {
+    if (this.#extended === 0) return;
+    const shard = this.shardWord(hash);
+    const buckets = this.ctl[shard + Shard.BUCKETS_WORD];
+    for (let i = 0; i < TIDY_CHAINS; i++) {
+      this.#tidyAt = this.#tidyAt + 1 < buckets ? this.#tidyAt + 1 : 0;
+      if (!this.#isWasteful(this.#tidyAt, hash & this.shardMask)) continue;
+      this.openBucket(this.#tidyAt, hash & this.shardMask);
+      do this.journal.saveRange(this.arena, this.words, this.base, Bucket.WORDS);
+      while (this.next());
+      this.compactChain(shard, this.#tidyAt, hash & this.shardMask);
+      this.journal.commit();
+    }
+    this.#extended = 0;
+  }
+
+  /** True when a chain's entries would fit in fewer buckets. */
+  #isWasteful(local: number, shard: number): boolean {
+    this.openBucket(local, shard);
+    if (this.words[this.base + Bucket.OVERFLOW_WORD] === 0) return false;
+    let holes = 0;
+    do {
+      for (let slot = 0; slot < Bucket.SLOTS; slot++) {
+        if (this.words[this.base + Bucket.SLOT_WORD + 1 + slot * 2] === NO_PAGE) holes++;
+      }
+    } while (this.next());
+    return holes >= Bucket.SLOTS;
+  }
+
   /** Splits buckets of a shard up to a number of them, so many at once; false when there are as many, or no room. Where little is in them it is cheap. */
   growTo(shard: number, buckets: number, splits: number): boolean {
     const word = this.shardTable + shard * Shard.WORDS + Shard.BUCKETS_WORD;
@@ -143,6 +182,7 @@ export class Index extends IndexCursor {
     this.words[this.base + Bucket.OVERFLOW_WORD] = 0;
     words[base + Bucket.OVERFLOW_WORD] = reference;
     this.slot = 0;
+    this.#extended++;
     return true;
   }
 

@@ -142,10 +142,11 @@ export class Keyspace extends Adoption {
     for (let shard = 0; shard < this.memory.shardCount; shard++) if (isLocked(shard)) this.growShard(shard);
   }
 
-  /** Splits buckets of a hash's shard while it is too full, a few at a time. The journal is empty; cursors are lost. */
+  /** Splits buckets of a hash's shard while it is too full, a few at a time, and shortens chains. The journal is empty; cursors are lost. */
   growShard(hash: number): void {
     this.growPending = false;
     for (let i = 0; i < SPLITS_AT_ONCE && this.index.growIfNeeded(hash); i++) this.journal.commit();
+    this.index.tidy(hash);
     this.journal.commit();
   }
 
