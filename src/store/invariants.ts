@@ -6,7 +6,7 @@
  * live units of log pages; every page accounted for, and in the list that it belongs to.
  */
 import { Bucket } from '../layout/bucket.js';
-import { Item, itemBytes } from '../layout/item.js';
+import { Item, ItemType, itemBytes } from '../layout/item.js';
 import { locationOffset, Page, pageOffset, unitsOf } from '../layout/location.js';
 import { isDead } from '../layout/log-record.js';
 import {
@@ -126,6 +126,14 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
       const hash = item.i32[header + Item.HASH_WORD];
       const keyLength = shape & Item.KEY_LENGTH_MASK;
       const database = shape >>> Item.DB_SHIFT;
+      const type = (shape >>> Item.TYPE_SHIFT) & Item.TYPE_MASK;
+      check(type >= ItemType.STRING && type <= ItemType.STREAM, () => `${where(page, unit)}: an item of type ${type}`);
+      const valueLength = item.i32[header + Item.VALUE_LENGTH_WORD];
+      const room = memory.pageKind(page) === PageKind.SLAB ? chunkBytes(memory, page) : Item.MAX_VALUE_BYTES * 2;
+      check(
+        valueLength >= 0 && itemBytes(keyLength, valueLength) <= room,
+        () => `${where(page, unit)}: a value of ${valueLength} bytes does not fit its place`,
+      );
       const real = hashKey(
         ctl[Super.SEED_LOW_WORD],
         ctl[Super.SEED_HIGH_WORD],
@@ -169,6 +177,10 @@ function checkIndex(keyspace: Keyspace, note: Note): number {
     total += items;
   }
   return total;
+}
+
+function chunkBytes(memory: Memory, page: number): number {
+  return (CLASS_UNITS[(memory.ctl[memory.pageInfo(page)] >>> 8) & 0xff] ?? 0) * Page.UNIT_BYTES;
 }
 
 /** The item's copy in the log is of its key and version, and its record says that it lives. */

@@ -207,6 +207,13 @@ describe('a repair', () => {
     expect(contents().size).toBe(total - 1);
   });
 
+  it('drops an item of no type, which was once taken for sound', () => {
+    const shape = headers[5] + Item.SHAPE_WORD;
+    damage(shape, words[shape] & Item.KEY_LENGTH_MASK);
+    expect(repairPool(pool, false)).toMatchObject({ state: 'repaired', items: total - 1, torn: 1 });
+    expect(contents().size).toBe(total - 1);
+  });
+
   it('gets over a damaged header in a page of the log', () => {
     const at = soundCapacity.indexOf('key:') - Item.HEADER_BYTES;
     const fd = openSync(capacityPath, 'r+');
