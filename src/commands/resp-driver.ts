@@ -175,6 +175,10 @@ export class RespDriver implements Driver<Client> {
     );
   }
 
+  isOpen(): boolean {
+    return !this.environment.users.needAuthentication;
+  }
+
   refusal(reason: 'maxclients' | 'protected'): string {
     if (reason === 'maxclients') return '-ERR max number of clients reached\r\n';
     return (

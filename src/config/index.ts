@@ -7,7 +7,7 @@ export { type MemcachedListener, memcachedListeners } from './memcached-listener
 export { memcachedMemory } from './memcached-memory.js';
 export { programVersion } from './program-version.js';
 export { type ConfigSetResult, configGet, configSet, type SizeCheck } from './redis.js';
-export { isLoopback, protectionProblems } from './resolve.js';
+export { isLocalPeer, protectionProblems } from './resolve.js';
 export { rewriteConfigFile } from './rewrite.js';
 export {
   type Durability,

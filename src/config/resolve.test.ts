@@ -3,7 +3,7 @@ import { ConfigError } from './error.js';
 import { loadSettings } from './load.js';
 import type { Machine } from './machine.js';
 import { memcachedListeners } from './memcached-listeners.js';
-import { isLoopback } from './resolve.js';
+import { isLocalPeer } from './resolve.js';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -107,8 +107,9 @@ describe('protected mode', () => {
   });
 
   it('knows loopback addresses', () => {
-    expect(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'].every(isLoopback)).toBe(true);
-    expect(['0.0.0.0', '10.0.0.1', '::', 'fe80::1'].some(isLoopback)).toBe(false);
+    const local = ['127.0.0.1:1', '127.9.9.9:65535', '[::1]:1', '[::ffff:127.0.0.1]:1', '/run/entresol.sock'];
+    expect(local.every(isLocalPeer)).toBe(true);
+    expect(['0.0.0.0:1', '10.0.0.1:127', '[::]:1', '[fe80::1]:1'].some(isLocalPeer)).toBe(false);
   });
 });
 

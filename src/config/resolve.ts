@@ -25,7 +25,13 @@ export interface Resolution {
   readonly warnings: readonly string[];
 }
 
-export function isLoopback(address: string): boolean {
+/** Of a peer's address: 'ip:port', '[ip6]:port', or the path of a unix socket. */
+export function isLocalPeer(address: string): boolean {
+  const colon = address.lastIndexOf(':');
+  return address === '' || address.startsWith('/') || isLoopback(address.slice(0, colon).replace(/^\[|\]$/g, ''));
+}
+
+function isLoopback(address: string): boolean {
   return isIPv4(address) ? address.startsWith('127.') : address === '::1' || address.startsWith('::ffff:127.');
 }
 

@@ -92,6 +92,8 @@ export interface Driver<C extends DriverClient = DriverClient> {
   matches(client: C, filter: ClientFilter): boolean;
   /** False when the client must go: the users have changed, and its own is no more. */
   mayStay(client: C): boolean;
+  /** True when newcomers may do anything without a password. */
+  isOpen(): boolean;
   /** The error that a refused connection gets before it is closed. */
   refusal(reason: 'maxclients' | 'protected'): string;
 }

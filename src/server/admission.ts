@@ -3,6 +3,7 @@
  *
  * Invariant: whoever is admitted has its limits before its first byte is read.
  */
+import { isLocalPeer } from '../config/index.js';
 import { Counter } from '../layout/counters.js';
 import type { Pump } from '../native/addon.js';
 import type { Driver } from '../protocol/driver.js';
@@ -39,13 +40,19 @@ export class Admission {
   accept(conn: number, kind: number, nowMs: number): void {
     const { pump, connections, control, limits, values, drivers } = this.#parts;
     const driver = drivers[kind];
+    const address = pump.peerAddress(conn);
+    // Asked of each: a password may go while the server runs (ACL SETUSER default nopass).
+    if (control.settings.protectedMode && driver.isOpen() && !isLocalPeer(address)) {
+      this.#refuse(conn, driver.refusal('protected'));
+      return;
+    }
     if (!connections.admit(control.settings.maxclients)) {
       this.#refuse(conn, driver.refusal('maxclients'));
       return;
     }
     values[Counter.connectionsAccepted]++;
     limits.apply(conn);
-    const client = driver.open(connections.nextClientId(), conn, pump.peerAddress(conn));
+    const client = driver.open(connections.nextClientId(), conn, address);
     connections.add(conn, client, driver, kind, nowMs);
   }
 

@@ -49,6 +49,10 @@ class CountingDriver implements Driver {
     return true;
   }
 
+  isOpen(): boolean {
+    return false;
+  }
+
   refusal(): string {
     return '';
   }

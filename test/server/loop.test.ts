@@ -167,6 +167,10 @@ class LineDriver implements Driver {
     return true;
   }
 
+  isOpen(): boolean {
+    return false;
+  }
+
   refusal(): string {
     return 'full\n';
   }

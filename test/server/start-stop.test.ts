@@ -1,7 +1,7 @@
 /** Starting and stopping the real command: ready line, ports, signals, SHUTDOWN. */
 import { rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { connect, createServer } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -92,6 +92,32 @@ test('other machines are not served without a password, and the message says how
   client.destroy();
   await server.stop();
 });
+
+/** An address of this machine that is not a loopback one; the way to it is the loopback device all the same. */
+const ownAddress = Object.values(networkInterfaces())
+  .flat()
+  .find((address) => address?.family === 'IPv4' && !address.internal)?.address;
+
+test.skipIf(ownAddress === undefined)(
+  'a password that goes while the server runs shuts other machines out',
+  async () => {
+    const server = await startTestServer({ args: ['--bind=0.0.0.0'], env: { ENTRESOL_REQUIREPASS: 'secret' } });
+    const from = async (host: string, port: number, request: string): Promise<string> => {
+      const socket = connect(port, host);
+      socket.end(request);
+      const chunks = await socket.toArray();
+      return Buffer.concat(chunks).toString();
+    };
+    const { redisPort } = server;
+    expect(await from(ownAddress!, redisPort, 'PING\r\n')).toMatch(/^-NOAUTH/);
+    expect(await from('127.0.0.1', redisPort, 'AUTH secret\r\nACL SETUSER default nopass\r\n')).toBe('+OK\r\n+OK\r\n');
+    expect(await from('127.0.0.1', redisPort, 'PING\r\n')).toBe('+PONG\r\n');
+    expect(await from(ownAddress!, redisPort, 'PING\r\n')).toMatch(/^-DENIED .*protected mode/);
+    expect(await from('127.0.0.1', redisPort, 'CONFIG SET protected-mode no\r\n')).toBe('+OK\r\n');
+    expect(await from(ownAddress!, redisPort, 'PING\r\n')).toBe('+PONG\r\n');
+    await server.stop();
+  },
+);
 
 test('a second server on the pool of a first one is refused and told who has it; the first does not notice', async () => {
   const first = await startTestServer({ args: ['--maxmemory-policy=noeviction'] });

@@ -140,6 +140,10 @@ export class MemcachedDriver implements Driver<MemcachedClient> {
     return true;
   }
 
+  isOpen(): boolean {
+    return !this.context.credentials.areNeeded;
+  }
+
   refusal(reason: 'maxclients' | 'protected'): string {
     if (reason === 'maxclients') return 'ERROR Too many open connections\r\n';
     return 'SERVER_ERROR protected mode: without a password (requirepass) this server serves its own machine only\r\n';

@@ -1,7 +1,7 @@
 /**
  * DEBUG: the subcommands that test-suites use. Only for connections from this machine.
  */
-import { isLoopback, parseSize } from '../../config/index.js';
+import { isLocalPeer, parseSize } from '../../config/index.js';
 import { ScriptWord } from '../../layout/shared-scripts.js';
 import { Super } from '../../layout/superblock.js';
 import { stringArg } from '../arguments.js';
@@ -65,7 +65,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
 
 function debug(context: Context): void {
   const { reply } = context;
-  if (!isLocal(context.executor.hub.caller.address)) {
+  if (!isLocalPeer(context.executor.hub.caller.address)) {
     return reply.error('ERR DEBUG command not allowed. It works for connections from this machine only.');
   }
   if (context.argIs(1, 'HELP') && context.argc === 2) return help(context);
@@ -173,12 +173,6 @@ function protocol(context: Context): void {
         'ERR Wrong protocol type name. Please use one of the following: string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false',
       );
   }
-}
-
-/** 'ip:port', '[ip6]:port', or the path of a unix socket. */
-function isLocal(address: string): boolean {
-  const colon = address.lastIndexOf(':');
-  return address === '' || address.startsWith('/') || isLoopback(address.slice(0, colon).replace(/^\[|\]$/g, ''));
 }
 
 /** Stops this worker, and nobody else: it is outside any batch meanwhile. A transaction keeps its locks. */
