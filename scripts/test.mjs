@@ -35,13 +35,16 @@ function step(action) {
   }
 }
 
-/** Long, and about C code, devices, packing, documents or benchmark tooling rather than about the Node.js release: run once. */
+/** Long, and about C code, devices, packing, documents, benchmark tooling, formats on disk or placement rather than about the Node.js release: run once. */
 const RUN_ONCE = [
   'test/native/sanitizer.test.ts',
   'test/bench/**',
   'test/devices/**',
   'test/package/package.test.ts',
   'test/docs/**',
+  'test/crash/{cut,draft,group,reboot}.test.ts',
+  'test/e2e/pool-*.test.ts',
+  'src/store/eviction-quality.test.ts',
 ];
 
 /** One run of vitest under `node`; the tests find that binary first in PATH and as process.execPath. */
