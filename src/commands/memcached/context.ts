@@ -146,13 +146,13 @@ export class MemcachedContext {
     return (this.word(Request.flags) & RequestFlag.NOREPLY) !== 0;
   }
 
-  /** One line, unless the client asked for none. */
   /** Of a durable pool: writes are refused, since they cannot be written down. */
   get isLogRefused(): boolean {
     const { effects } = this.keyspace.feed;
     return effects !== null && effects.refusal !== 0;
   }
 
+  /** One line, unless the client asked for none. */
   answer(line: Uint8Array): void {
     if (!this.hasNoreply) this.reply.line(line);
   }

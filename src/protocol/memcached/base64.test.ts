@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeBase64, encodeBase64, encodedBytes } from './base64.js';
+import { decodeBase64, encodeBase64 } from './base64.js';
 
 describe('base64', () => {
   it('encodes as everybody does and decodes in place', () => {
@@ -8,7 +8,6 @@ describe('base64', () => {
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), (bytes) => {
         const u8 = new Uint8Array(100);
         const end = encodeBase64(u8, 5, bytes, 0, bytes.length);
-        expect(end - 5).toBe(encodedBytes(bytes.length));
         expect(Buffer.from(u8.subarray(5, end)).toString()).toBe(Buffer.from(bytes).toString('base64'));
         expect(decodeBase64(u8, 5, u8, 5, end - 5)).toBe(bytes.length);
         expect(u8.subarray(5, 5 + bytes.length)).toEqual(bytes);

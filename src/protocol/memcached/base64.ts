@@ -12,11 +12,6 @@ for (let i = 0; i < 64; i++) {
 }
 const PAD = 61;
 
-/** Bytes that `length` bytes take when encoded. */
-export function encodedBytes(length: number): number {
-  return Math.ceil(length / 3) * 4;
-}
-
 /** Returns the offset after the encoded text. */
 export function encodeBase64(
   to: Uint8Array,

@@ -70,9 +70,6 @@ export const enum Opcode {
   GATKQ = 0x24,
 }
 
-/** Opcodes are bytes. */
-export const OPCODES = 256;
-
 export const enum Status {
   OK = 0x00,
   NOT_FOUND = 0x01,

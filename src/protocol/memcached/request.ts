@@ -90,8 +90,3 @@ export const enum CommandCode {
   CACHE_MEMLIMIT = 30,
   WATCH = 31,
 }
-
-/** True for the commands that a data block may follow. */
-export function isStorage(command: number): boolean {
-  return command >= CommandCode.SET && command <= CommandCode.META_SET;
-}
