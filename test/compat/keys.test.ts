@@ -266,29 +266,38 @@ describeWithRedis('keys', (peers) => {
     ]));
 
   it('OBJECT', () =>
-    peers.compare([
-      'OBJECT ENCODING none',
-      'OBJECT REFCOUNT none',
-      'OBJECT IDLETIME none',
-      'OBJECT FREQ none',
-      'SET k v',
-      'OBJECT FREQ k',
-      'OBJECT REFCOUNT k',
-      'OBJECT IDLETIME k',
-      'OBJECT ENCODING',
-      'OBJECT',
-      'OBJECT FOO k',
-      ...[
-        '1',
-        '-1',
-        '01',
-        '',
-        '9223372036854775807',
-        '9223372036854775808',
-        '-9223372036854775808',
-        'a'.repeat(44),
-        'a'.repeat(45),
-        '1.5',
-      ].flatMap((value): Step[] => [['SET', 'k', value], 'OBJECT ENCODING k', 'COPY k c REPLACE', 'OBJECT ENCODING c']),
-    ]));
+    peers.compare(
+      [
+        'OBJECT ENCODING none',
+        'OBJECT REFCOUNT none',
+        'OBJECT IDLETIME none',
+        'OBJECT FREQ none',
+        'SET k v',
+        'OBJECT FREQ k',
+        'OBJECT REFCOUNT k',
+        'OBJECT IDLETIME k',
+        'OBJECT ENCODING',
+        'OBJECT',
+        'OBJECT FOO k',
+        ...[
+          '1',
+          '-1',
+          '01',
+          '',
+          '9223372036854775807',
+          '9223372036854775808',
+          '-9223372036854775808',
+          'a'.repeat(44),
+          'a'.repeat(45),
+          '1.5',
+        ].flatMap((value): Step[] => [
+          ['SET', 'k', value],
+          'OBJECT ENCODING k',
+          'COPY k c REPLACE',
+          'OBJECT ENCODING c',
+        ]),
+      ],
+      // A second may end between SET and the question.
+      { normalize: (reply, step) => (step === 'OBJECT IDLETIME k' ? reply.replace(':1', ':0') : reply) },
+    ));
 });

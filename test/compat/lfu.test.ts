@@ -86,14 +86,18 @@ describeWithRedis(
 
 describeWithRedis('without an LFU policy', (peers) => {
   it('OBJECT FREQ is an error, and the settings are read back', () =>
-    peers.compare([
-      'SET k v',
-      'OBJECT FREQ k',
-      'OBJECT IDLETIME k',
-      'CONFIG SET lfu-log-factor 3 lfu-decay-time 7',
-      'CONFIG GET lfu-log-factor',
-      'CONFIG GET lfu-decay-time',
-      'CONFIG SET lfu-log-factor 10 lfu-decay-time 1',
-      'CONFIG SET lfu-decay-time -1',
-    ]));
+    peers.compare(
+      [
+        'SET k v',
+        'OBJECT FREQ k',
+        'OBJECT IDLETIME k',
+        'CONFIG SET lfu-log-factor 3 lfu-decay-time 7',
+        'CONFIG GET lfu-log-factor',
+        'CONFIG GET lfu-decay-time',
+        'CONFIG SET lfu-log-factor 10 lfu-decay-time 1',
+        'CONFIG SET lfu-decay-time -1',
+      ],
+      // A second may end between SET and the question.
+      { normalize: (reply, step) => (step === 'OBJECT IDLETIME k' ? reply.replace(':1', ':0') : reply) },
+    ));
 });
